@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 
@@ -52,12 +53,17 @@ READERS = {
 }
 NEED_TORQUES = ("simulate", "validate", "tune-collision", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
+FILES = [f"{writer}{kind}" for writer, kinds in WRITERS.items() for kind in kinds]
+QUICK = (
+    *((file, "retime") for file in FILES),
+    *(("simulate.csv", reader) for reader in READERS),
+    *(("excite.csv", reader) for reader in NEED_TORQUES),
+)
+"""Each kind of file with one reader, each reader with one kind, and those that lack torques."""
+
 PAIRS = [
-    pytest.param(f"{writer}{kind}", reader, marks=pytest.mark.slow if slow else ())
-    for writer, kinds in WRITERS.items()
-    for kind in kinds
-    for reader in READERS
-    for slow in (reader in ("view", *NEED_TORQUES[1:]) and kind != ".csv",)
+    pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow)
+    for pair in itertools.product(FILES, READERS)
 ]
 
 

@@ -6,15 +6,6 @@
 quantities that are drawn, such as :func:`screw_axis`, do not.
 """
 
-from mbs_dynamics.model.urdf_visuals import (
-    Box,
-    Capsule,
-    Cylinder,
-    Mesh,
-    Sphere,
-    Triangles,
-    Visual,
-)
 from mbs_dynamics.view.shapes import (
     Ellipsoid,
     ScrewAxis,
@@ -24,6 +15,15 @@ from mbs_dynamics.view.shapes import (
     velocity_ellipsoid,
 )
 from mbs_dynamics.view.showing import View, play, show
+from mbs_dynamics.view.urdf_visuals import (
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    Sphere,
+    Triangles,
+    Visual,
+)
 
 __all__ = [
     "Box",
