@@ -128,7 +128,8 @@ def identify(
     if not recordings:
         raise TimeSeriesError("at least one recording is needed")
     data = Data.read(model, recordings)
-    torque_model, known, held = data.torque_model, data.equations, []
+    torque_model, known = data.torque_model, data.equations
+    held: list[Equations] = []
     notes = [*data.notes, *_remarks(torque_model.model, validation)]
     if validation is not None:
         other = Data.read(model, [validation], cutoff=data.cutoff)
