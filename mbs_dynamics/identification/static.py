@@ -78,13 +78,15 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     equations = _equations(torque_model, q, tau)
     independent = _independent(torque_model)
     stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
-    free = ~stopped.any(axis=1)
+    held = stopped.mean(axis=0) > 0.5  # as fingers of a gripper that is closed
+    free = ~stopped[:, ~held].any(axis=1)
     masses = [k for k in independent.columns if k < torque_model.rigid]
-    gravity = equations.gravity[free]
+    gravity = equations.gravity
     columns = [own.column(f"tau_{name}") for name in own.joints]
-    masses_A = equations.A[free][..., masses]
-    given = Torques(own.joints, columns, tau[free], gravity, gravity, masses=masses_A)
-    notes += check_torques(recording.name, given, stated="tau" in own.declared)
+    given = Torques(own.joints, columns, tau, gravity, gravity, masses=equations.A[..., masses])
+    if free.any() and not held.all():
+        given = given.part(free, ~held)
+        notes += check_torques(recording.name, given, stated="tau" in own.declared)
     equations = _without(equations, stopped)
     joints = equations.A[..., torque_model.rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
     for tool in tools(model):

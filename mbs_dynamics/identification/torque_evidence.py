@@ -66,8 +66,8 @@ class Torques(NamedTuple):
         """Return the names of the joints of a mask (k,), with their columns in the file."""
         return labelled(self.joints, self.columns, which)
 
-    def part(self, rows: slice, joints: NDArray[np.bool_]) -> Torques:
-        """Return the torques of some samples, and of the joints of a mask (k,)."""
+    def part(self, rows: slice | NDArray[np.bool_], joints: NDArray[np.bool_]) -> Torques:
+        """Return the torques of a range or mask of samples, and of the joints of a mask (k,)."""
         names = ([x for x, one in zip(each, joints, strict=True) if one] for each in self[:2])
         return Torques(*names, *(None if x is None else x[rows][:, joints] for x in self[2:]))  # type: ignore[arg-type]
 
