@@ -32,8 +32,7 @@ between the middle and the end of the step, so that rates decay without a change
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -340,15 +339,21 @@ class Stepper:
     ) -> FloatArray:
         """Return the states (steps + 1, ...), the first one included.
 
+        From one state, with efforts and wrenches without further axes, the loop is machine code.
         ``effort`` is constant, (n,), or has a leading axis with one value per step, or 1, followed
         by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6). Raises
         ArgumentError for a step or number of steps that is not positive, and the errors of
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
         count, held = checks.count("steps", steps), np.asarray(checks.positive("h", h))
+        now = checks.real("state", state)
         rows = [_per_step("effort", effort, 1, count)]
         rows += [_per_step("wrenches", x, 2, count) for x in self._loads(wrenches)]
-        now = np.asarray(state, dtype=float)
+        cores = [port.shape for port in self.kernel.inputs]
+        if now.shape == cores[0] and all(
+            x.shape[1:] == core for x, core in zip(rows, (cores[1], *cores[3:]), strict=False)
+        ):
+            return self.kernel.iterate(now, rows[0], held, *rows[1:], *self.parameters, steps=count)
         states = now[None]
         for k, (effort_k, *loads) in enumerate(zip(*rows, strict=True)):
             try:
@@ -384,11 +389,12 @@ class Stepper:
         return states.joined(*STEPS[self.method](step, q, qd, h[()]))
 
 
-def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> Iterable[FloatArray]:
-    """Return the values of each step, from those of one step or of all."""
+def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> FloatArray:
+    """Return values with a leading axis of steps, from those of one step or of all."""
     x = checks.real(name, value)
     if x.ndim <= axes or len(x) == 1:
-        return itertools.repeat(x if x.ndim <= axes else x[0], steps)
+        x = x if x.ndim <= axes else x[0]
+        return np.broadcast_to(x, (steps, *x.shape))
     if len(x) != steps:
         raise ArgumentError(
             f"{name} has {len(x)} entries along its first axis; valid is one value for all steps, "

@@ -149,6 +149,27 @@ class Kernel:
         """Evaluate the kernel; see the class."""
         return self._slow(self.signature.bound(args, named))
 
+    def iterate(self, state: Any, *inputs: Any, steps: int) -> FloatArray:
+        """Return the states (steps + 1, *shape) from feeding the output back into the first input.
+
+        For a kernel with one output, of the shape of its first input. Each further input has its
+        own shape, or a leading axis of steps. The loop is machine code. Raises ArgumentError as a
+        call does, SingularError with the states so far as its attribute ``trajectory``.
+        """
+        states = np.empty((steps + 1, *self.inputs[0].shape))
+        states[0] = state
+        arrays = self.signature.arrays([states[:-1], *inputs])
+        tables = [table_of(x, port, (steps,)) for x, port in zip(arrays, self.inputs, strict=True)]
+        status = self.evaluate(steps, [*tables, states[1:].reshape(steps, -1)], in_turn=True)
+        if status:
+            step, guard = divmod(status - 1, len(self.program.guards))
+            states = states[: step + 1]
+            finite = all(np.isfinite(x).all() for x in (states, *arrays[1:]))
+            error = self.signature.singular(guard, (), finite)
+            error.trajectory = states.copy()
+            raise error
+        return states
+
     def _slow(self, values: Sequence[Any]) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
