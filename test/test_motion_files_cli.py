@@ -48,10 +48,9 @@ READERS = {
     "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
     "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
     "validate": ["validate", "arm7", "FILE", "--gravity", "0", "0", "0"],
-    "tune-collision": ["tune-collision", "arm7", "FILE", "--gravity", "0", "0", "0"],
     "identify": ["identify", "arm7", "FILE", "--gravity", "0", "0", "0", "--force"],
 }
-NEED_TORQUES = ("simulate", "validate", "tune-collision", "identify")
+NEED_TORQUES = ("simulate", "validate", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
 FILES = [f"{writer}{kind}" for writer, kinds in WRITERS.items() for kind in kinds]
 QUICK = (

@@ -67,7 +67,7 @@ ADVICE = (
 def no_efforts(torques: Torques) -> NDArray[np.bool_]:
     """Return a mask (k,) of joints whose torques do not change as they must."""
     measured, changes = torques.measured, torques.described.std(axis=0)
-    constant = np.ptp(measured, axis=0) == 0.0
+    constant = np.asarray(np.ptp(measured, axis=0) == 0.0)
     if len(measured) < 3 or not constant.any():
         return constant & False
     if constant.all():
@@ -234,9 +234,9 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     ``name`` is that of the recording. With ``stated`` their unit was stated.
     """
     if (wrong := no_efforts(torques)).any():
-        values = ", ".join(f"{x:g}" for x in torques.measured[0][wrong])
+        held = ", ".join(f"{x:g}" for x in torques.measured[0][wrong])
         raise TimeSeriesError(
-            f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
+            f"{name}: holds no efforts of {torques.named(wrong)}: they are {held} throughout, "
             "although the load changes"
         )
     seen = Evidence(torques)

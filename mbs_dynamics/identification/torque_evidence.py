@@ -164,7 +164,7 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
 
     The torques of the description are then those of friction and motor inertia alone.
     """
-    silent = ~torques.measured.any(axis=0)
+    silent = np.asarray(~torques.measured.any(axis=0))
     if not silent.any():
         return silent
     left = without_own(torques, torques.described).std(axis=0)

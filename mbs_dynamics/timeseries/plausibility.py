@@ -91,7 +91,7 @@ def velocity_ratios(series: TimeSeries, q: FloatArray) -> FloatArray:
         sums = np.zeros_like(q)
         sums[1:] = np.cumsum(np.where(together, increments, 0.0), axis=0)
         sums -= sums.mean(axis=0)
-        return sums - line * (line * sums).sum(axis=0) / np.sum(line * line)
+        return np.asarray(sums - line * (line * sums).sum(axis=0) / np.sum(line * line))
 
     x, y = total(mean * steps[:, None]), total(np.diff(q, axis=0))
     xx, xy, yy = (x * x).sum(axis=0), (x * y).sum(axis=0), (y * y).sum(axis=0)
