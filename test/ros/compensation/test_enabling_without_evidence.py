@@ -33,7 +33,7 @@ class Moving(Bench):
             self.send(self.q, self.qd, efforts=efforts)
             if self.core.stopping:
                 self.tick()
-            self.said += self.core.arm.remarks()
+            self.said += self.core.arm.events.remarks()
             self.warned += self.core.warnings(self.now)
             if self.commands:
                 self.tau = self.torques[-1]
