@@ -90,10 +90,18 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"wrote {options.out}")
     _write(series, options, model.name, model, motion.events)
     if options.view:
-        from mbs_dynamics.view.showing import play
+        from mbs_dynamics.view.opening import open_page
+        from mbs_dynamics.view.showing import played
 
-        page = robot.page | {"port": options.port, "message": str(failed or "")}
-        play(model, series, **page).wait(browse=not options.no_browser)
+        opened = open_page(
+            model,
+            robot.source,
+            beside=robot.path,
+            message=str(failed or ""),
+            model_code=robot.code,
+            port=options.port,
+        )
+        played(opened, series).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
     return 0
