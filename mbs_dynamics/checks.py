@@ -36,7 +36,7 @@ def numbers(
     if lead < 0 or array.shape[lead:] != shape:
         axes = ", ".join(["...", *map(str, shape)])
         also = f", or ({axes}) for a batch" if batch else ""
-        raise ArgumentError(f"{name} has shape {array.shape}; valid is {shape}{also}")
+        raise ArgumentError(f"{name} has shape {array.shape}; must be {shape}{also}")
     if not np.isfinite(array).all():
         raise ArgumentError(f"{name} must be finite; got {shown(array)}")
     return array

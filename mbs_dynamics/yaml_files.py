@@ -82,7 +82,7 @@ def read_yaml(text: str) -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 line = self.peek_event().start_mark.line + 1
-                raise ArgumentError(f"has an alias (*name) in line {line}; valid are plain values")
+                raise ArgumentError(f"has an alias (*name) in line {line}; valid: plain values")
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:

@@ -102,7 +102,7 @@ class Calibration(NamedTuple):
                 fields = json.loads(file.read(LARGEST_FILE))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
-                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; valid is {frame!r}")
+                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; must be {frame!r}")
             force, moment, com = (
                 checks.numbers(key, fields[key], (3,))
                 for key in ("bias_force", "bias_torque", "com")
@@ -112,7 +112,7 @@ class Calibration(NamedTuple):
                 raise ArgumentError(f"mass must not be negative; got {mass:g}")
             largest = max(mass, *np.abs([force, moment, com]).flat)
             if largest > LARGEST_LOAD:
-                raise ArgumentError(f"{largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
+                raise ArgumentError(f"{largest:g} is too large; must be at most {LARGEST_LOAD:g}")
         except (MbsError, OSError, ValueError, RecursionError) as error:
             raise ArgumentError(f"{str(path)!r} is no valid calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
@@ -185,7 +185,7 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
             worst = np.linalg.norm(left, axis=1)
             raise ArgumentError(
                 f"the {what} do not follow gravity: {m:.3g} +- {e_m[0]:.2g} kg, residual up to "
-                f"{worst.max():.3g} {unit} (pose {worst.argmax() + 1}); valid are readings in SI "
+                f"{worst.max():.3g} {unit} (pose {worst.argmax() + 1}); valid: readings in SI "
                 "units of a tool that nothing touches, and the gravity in the same poses"
             )
     if m < max(LIGHTEST, ERRORS * e_m[0]):
@@ -204,7 +204,7 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
         e_c = np.sqrt(e_mc[:3] ** 2 + (c * e_mass) ** 2) / m
         if np.linalg.norm(c) > FARTHEST:
             raise ArgumentError(
-                f"the moments show a centre of mass at {_shown(c)} m; valid is at most "
+                f"the moments show a centre of mass at {_shown(c)} m; must be at most "
                 f"{FARTHEST:g} m from the sensor. Are the moments in N m, and does the sensor's "
                 "controller subtract a payload with a wrong centre of mass?"
             )
@@ -220,7 +220,7 @@ def unseen(gravities: FloatArray) -> str:
     wrong = (length < FALLS[0]) | (length > FALLS[1])
     if wrong.any():
         raise ArgumentError(
-            f"gravities have lengths such as {length[wrong][0]:g}; valid is {FALLS[0]:g} to "
+            f"gravities have lengths such as {length[wrong][0]:g}; must be {FALLS[0]:g} to "
             f"{FALLS[1]:g} m/s^2"
         )
     needed = f"{N} pose(s); at least {POSES} are needed, with different directions of gravity"

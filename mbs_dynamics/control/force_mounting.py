@@ -96,7 +96,7 @@ class Mounting:
         if frame.body != self._body:
             valid = [each.name for each in self.model.frames.values() if each.body == self._body]
             raise ModelError(
-                f"link {link!r} is not fixed to the sensor's link {self.sensor!r}; valid are: "
+                f"link {link!r} is not fixed to the sensor's link {self.sensor!r}; valid: "
                 f"{listed(valid)}"
             )
         return np.asarray(se3.inverse(own.placement) @ frame.placement)
@@ -182,7 +182,7 @@ class Mounting:
         length, (least, most) = float(np.linalg.norm(fall)), FALLS[frame.body == GROUND]
         if not least <= length <= most:
             raise ArgumentError(
-                f"acceleration has a length of {length:.3g} m/s^2; valid is {least:g} to {most:g}"
+                f"acceleration has a length of {length:.3g} m/s^2; must be {least:g} to {most:g}"
             )
         if before is not None and now - before[3] > self.timeout:
             before = None

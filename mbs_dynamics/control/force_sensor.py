@@ -92,7 +92,7 @@ class ForceSensor:
         """
         W = checks.real("W", W)
         if W.shape != (6,):
-            raise ArgumentError(f"W has shape {W.shape}; valid is (6,)")
+            raise ArgumentError(f"W has shape {W.shape}; must be (6,)")
         fresh = now - self._received <= self.stale_timeout
         if stamp and fresh and stamp <= self._stamp:
             if stamp == self._stamp:
@@ -145,7 +145,7 @@ class ForceSensor:
         if self.max_difference and stamp and motion.stamp and abs(apart) > self.max_difference:
             word = "after" if apart > 0.0 else "before"
             message = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
-            return Rejection("stamps_apart", f"{message}; valid is {self.max_difference:g} s")
+            return Rejection("stamps_apart", f"{message}; must be at most {self.max_difference:g} s")
         return None
 
     def _left(self, W: FloatArray, motion: SensorMotion) -> FloatArray:
@@ -199,7 +199,7 @@ class ForceSensor:
         moved = np.ptp([motion.q for _, _, motion in latest], axis=0).max()
         if moved > STILL_POSITION:
             raise ArgumentError(
-                f"the arm moves: a joint by {moved:.3g} within {STILL:g} s; valid is at most "
+                f"the arm moves: a joint by {moved:.3g} within {STILL:g} s; must be at most "
                 f"{STILL_POSITION:g} rad or m"
             )
         return [(W, motion) for _, W, motion in latest]

@@ -289,7 +289,7 @@ class Guard(PeriodWithLaws):
             if angle > LARGEST_TURN:
                 raise ArgumentError(
                     f"gravity {np.asarray(gravity).tolist()} is turned by "
-                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; valid is at most "
+                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; must be at most "
                     f"{math.degrees(LARGEST_TURN):.0f} at once while torques are commanded. Is its "
                     "sign that of an imu?"
                 )
@@ -326,7 +326,7 @@ class Guard(PeriodWithLaws):
             links = " and ".join(repr(load.link) for load in loads)
             bound = "max_payload" if self.settings.max_payload else "the mass of the moving links"
             raise ModelError(
-                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"the payload at {links} has a mass of {mass:g} kg; must be at most "
                 f"{heaviest:.4g}, {bound}. Are these grams?"
             )
         carrying = bare

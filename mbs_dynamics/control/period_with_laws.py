@@ -127,14 +127,14 @@ class PeriodWithLaws(RunningPeriod):
         for law in every:
             if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
                 raise ArgumentError(
-                    f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                    f"the law is a {type(law).__name__}; must be a function of model, state and "
                     "reference"
                 )
         before = self._period.traced
         traced = traced_for(before, every, self.model)
         if before.link not in ("", traced.link) and self._moves_link:
             raise ArgumentError(
-                f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; must be "
                 "to let the arm float before"
             )
         period = self._period.tracing(traced)
@@ -284,7 +284,7 @@ class PeriodWithLaws(RunningPeriod):
         """
         if not self.engaged:
             raise ArgumentError(
-                f"the state is {self.state!r}; valid are references while torques are enabled"
+                f"the state is {self.state!r}; references need enabled torques"
             )
         if self.floats_since_collision:
             raise ArgumentError("the arm floats since a collision, until torques are enabled again")
@@ -314,7 +314,7 @@ class PeriodWithLaws(RunningPeriod):
         Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """
         if not 0.0 <= rate <= 1.0:
-            raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
+            raise ArgumentError(f"the pace is {rate:g}; must be 0 to 1")
         if self.trajectory is None:
             raise ArgumentError("no trajectory is approached or played")
         self._motion.pace = rate

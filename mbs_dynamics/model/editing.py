@@ -192,7 +192,7 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
         joint = moved.joint
         if joint.nv > 1:
             raise ModelError(
-                f"joint {joint.name!r} is {joint.kind} and cannot be reversed; valid are joints "
+                f"joint {joint.name!r} is {joint.kind} and cannot be reversed; valid: joints "
                 "with one degree of freedom between the link and the root"
             )
         joint = replace(joint, group=one_screw(f"joint {joint.name!r}", -se3.Ad(H) @ joint.screw))

@@ -76,7 +76,7 @@ def split_arguments(argument: str, text: str) -> dict[str, str]:
         name, separator, value = word.partition(":=")
         if not name or not separator:
             raise ArgumentError(
-                f"{argument} has {quoted(word)}; valid is name:=value, split by spaces"
+                f"{argument} has {quoted(word)}; must be name:=value, split by spaces"
             )
         arguments[name] = value
     return arguments
@@ -119,7 +119,7 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     if "<link" not in text:
         raise UrdfError(
             f"{str(file)!r} becomes no robot: a .xacro that only defines macros is for others to "
-            "include; valid is one that calls them"
+            "include; must be one that calls them"
         )
     UnknownXacroArgumentError.check(given, sorted(arguments.read))
     return text

@@ -61,7 +61,7 @@ class Columns:
                 if text.strip().lower() not in MISSING:
                     raise TimeSeriesError(
                         f"{self.name}, line {self.lines[k]}: {quoted(name)} is {quoted(text)}; "
-                        "valid are numbers"
+                        "valid: numbers"
                     ) from None
                 numbers[k] = np.nan
         return numbers
@@ -162,7 +162,7 @@ def read_npz(path: Path) -> Columns:
             values |= {column_name(name, joint): array[:, k] for k, joint in enumerate(names)}
         elif array.ndim and parsed(name).kind:
             raise TimeSeriesError(
-                f"{path}: {name} is {array.shape}; valid is ({count},) or ({count}, joints)"
+                f"{path}: {name} is {array.shape}; must be ({count},) or ({count}, joints)"
             )
     return Columns(str(path), values)
 
@@ -182,7 +182,7 @@ def write(series: TimeSeries, path: str | Path) -> None:
             with target.open("w", newline="", encoding="utf-8") as file:
                 _write_csv(series, kinds, file)
         else:
-            raise TimeSeriesError(f"{path}: valid are names that end in .csv or .npz")
+            raise TimeSeriesError(f"{path}: must end in .csv or .npz")
     except OSError as error:
         raise TimeSeriesError(f"{path} cannot be written: {error}") from error
 

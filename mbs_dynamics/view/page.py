@@ -414,7 +414,7 @@ def _layers_on(names: Sequence[str] | None) -> set[str]:
     valid = [layer.name for layer in LAYERS]
     unknown = [name for name in names if name not in (*valid, "all")]
     if unknown:
-        raise ArgumentError(f"no layer {unknown[0]!r}; valid are all, {', '.join(valid)}")
+        raise ArgumentError(f"no layer {unknown[0]!r}; valid: all, {', '.join(valid)}")
     return {*valid} if "all" in names else {*names}
 
 

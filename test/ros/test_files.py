@@ -109,7 +109,7 @@ def test_xacro_arguments_without_a_xacro_file_are_refused():
 
 def test_malformed_xacro_arguments_are_refused():
     assert split_arguments("a", " x:=1  y:=a:=b z:=") == {"x": "1", "y": "a:=b", "z": ""}
-    assert "'mass=2'; valid is name:=value" in refusal(
+    assert "'mass=2'; must be name:=value" in refusal(
         ArgumentError, split_arguments, "xacro_args", "mass=2"
     )
     assert "No closing quotation" in refusal(ArgumentError, split_arguments, "xacro_args", "a:='b")
@@ -151,7 +151,7 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
         assert read_parameters("params_file", str(path), name) == expected
     else:
         said = refusal(ArgumentError, read_parameters, "params_file", str(path), name)
-        assert f"valid is a file with parameters of {name}" in said
+        assert f"must be a file with parameters of {name}" in said
 
 
 def test_a_file_without_parameters_is_refused(tmp_path):

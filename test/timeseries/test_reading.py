@@ -115,7 +115,7 @@ def test_separators_and_byte_order_marks(encoding, between, tmp_path):
     ("head", "end", "said"),
     [
         ("t,q_a,q_b,tau_a,tau_b", "0.1,2\n", "line 62: 2 cells; the header has 5"),
-        ("t,q_a,q_b,tau_a,tau_b", "1.1,1,2,x,3\n", "line 62: 'tau_a' is 'x'; valid are numbers"),
+        ("t,q_a,q_b,tau_a,tau_b", "1.1,1,2,x,3\n", "line 62: 'tau_a' is 'x'; valid: numbers"),
         ("t,q_a,q_a,tau_a,tau_b", "", "the header has 'q_a' twice"),
         ("t,q_a,pos_a,tau_a,tau_b", "", r"'q_a' and 'pos_a' are both q of a.*pos_a'=none"),
         ("t,time,q_b,tau_a,tau_b", "", r"'t' and 'time' are both t; .*=none"),
@@ -167,7 +167,7 @@ def test_still_poses_need_no_time(time, tmp_path):
     ("name", "data", "said"),
     [
         ("absent.csv", None, "there is no file"),
-        ("run.bin", b"t", r"valid are \.csv"),
+        ("run.bin", b"t", r"valid: \.csv"),
         ("run.npz", b"no archive", "is no .npz file"),
         ("run.db3", b"no database", "cannot be read as a bag"),
         ("run.bag", b"no bag", "cannot be read as a bag"),

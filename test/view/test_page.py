@@ -440,5 +440,5 @@ def test_the_layers_are_those_that_are_named():
 
 
 def test_an_unknown_layer_is_refused():
-    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid are all, body frames, "):
+    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid: all, body frames, "):
         open_page(ARM, None, layers=["shadows"], port=0)

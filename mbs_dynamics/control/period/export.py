@@ -52,7 +52,7 @@ def export_period(
     function = emit_c(lower(program, "c"), name=f"{prefix}_equations", precision=precision)
     if function.workspace:
         raise ArgumentError(
-            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid are "
+            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid: "
             "arms of fewer joints"
         )
     constants = {

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.backend_independent
     [
         ({"representation": "hybird"}, "'hybird'.*'hybrid'"),
         ({"representation": "mixed"}, "twists in publish"),
-        ({"publish": ("twist",)}, "publish has 'twist'.*valid are gravity_torques"),
+        ({"publish": ("twist",)}, "publish has 'twist'.*valid: gravity_torques"),
         ({"publish": ("tool_wrench",), "floating_base": True}, "floating_base.*tool_wrench"),
         ({"bodies": ("a", "b", "a")}, "bodies.*: a"),
         ({"gravity": (0.0, 0.0)}, "gravity has shape"),

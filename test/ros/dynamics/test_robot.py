@@ -243,8 +243,8 @@ def test_all_that_a_message_takes_is_one_kernel():
     ("gravity", "said"),
     [
         (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
-        (LinkGravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
-        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid are the links that do not"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
+        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
         (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
     ],
 )
@@ -290,7 +290,7 @@ def test_what_a_new_robot_cannot_keep_is_said():
         (LinkLoad("rod", 1.0, (float("inf"), 0.0, 0.0), NO_INERTIA), "com must be finite"),
         (
             LinkLoad("rod", 1e7, (0.0,) * 3, NO_INERTIA),
-            "1e.07 is too large; valid is at most 1e.06",
+            "1e.07 is too large; must be at most 1e.06",
         ),
         (LinkLoad("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
         (LinkLoad("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),

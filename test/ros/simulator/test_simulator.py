@@ -283,7 +283,7 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"initial_positions": (1.0, 2.0)}, "initial_positions has shape (2,); valid is (7,)"),
+        ({"initial_positions": (1.0, 2.0)}, "initial_positions has shape (2,); must be (7,)"),
         ({"joint_damping": (1.0, 2.0)}, "joint_damping has shape (2,)"),
     ],
 )

@@ -113,8 +113,8 @@ def test_a_long_pause_is_given_up_and_said():
         ({"gravity": (0.0, 0.0, 981.0)}, "length of 981"),
         ({"joint_damping": (-1.0,)}, "joint_damping must not be negative"),
         ({"joint_damping": (np.nan,)}, "joint_damping must be finite"),
-        ({"rate": 0.0}, "rate is 0; valid is 1 to 10000"),
-        ({"realtime_factor": 0.0}, "realtime_factor is 0; valid is 0.01 to 100"),
+        ({"rate": 0.0}, "rate is 0; must be 1 to 10000"),
+        ({"realtime_factor": 0.0}, "realtime_factor is 0; must be 0.01 to 100"),
     ],
 )
 def test_settings_are_refused_with_a_reason(changes, said):
