@@ -18,7 +18,7 @@ REPLACED = (
     (r"<td>(?=<p>[-+<>~±]?\d[^<]{0,24}</p></td>)", '<td class="number">'),
     # names in tables wrap between their words
     (r"(?<=_msgs/)(?=\w)", "<wbr>"),
-    # an empty corner of a table is no header
+    # an empty corner of a table is not a header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
 )

@@ -57,7 +57,7 @@ def read_yaml_file(path: Path) -> Any:
         with path.open(encoding="utf-8") as stream:
             text = stream.read(LARGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"{str(path)!r}, which is no YAML: {error}") from error
+        raise ArgumentError(f"{str(path)!r}, which is not YAML: {error}") from error
     try:
         return read_yaml(text)
     except ArgumentError as error:
@@ -101,4 +101,4 @@ def read_yaml(text: str) -> Any:
         raise
     except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise ArgumentError(f"is no YAML: {cause}") from error
+        raise ArgumentError(f"is not YAML: {cause}") from error

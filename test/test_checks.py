@@ -45,7 +45,7 @@ WRONG: list[tuple[Any, str]] = [
     (1.0, "v has shape (); must be (3,)"),
     ([1, np.nan, 3], "v must be finite; got [1.0, nan, 3.0]"),
     ([1, 2, -np.inf], "v must be finite; got [1.0, 2.0, -inf]"),
-    ([1, [2, 3]], "v is no array of numbers: "),
+    ([1, [2, 3]], "v is not an array of numbers: "),
     (["a", "b", "c"], "v must be real numbers"),
     ({"x": 1}, "v must be real numbers"),
     (object(), "v must be real numbers"),

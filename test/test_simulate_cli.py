@@ -244,7 +244,7 @@ def test_commands_take_xacro_with_arguments(tmp_path, capsys):
     assert (code, "0.01 s in 10 steps" in out) == (0, True)
     for wrong, said in (
         ((path, "--xacro-args", "mas:=3"), "no xacro argument 'mas' (did you mean 'mass'?)"),
-        (("arm7", "--xacro-args", "mass:=3"), "is no .xacro file"),
+        (("arm7", "--xacro-args", "mass:=3"), "is not a .xacro file"),
     ):
         code, _, err = run(capsys, "info", *wrong)
         assert (code, said in err) == (1, True)

@@ -323,8 +323,7 @@ class _Data:
         unknown = sum(not drive.sign for drive in self.drives)
         if unknown > MOST_UNKNOWN:
             raise ArgumentError(
-                f"signs are unknown of {unknown} joints; must be at most {MOST_UNKNOWN}: "
-                "state some"
+                f"signs are unknown of {unknown} joints; must be at most {MOST_UNKNOWN}: state some"
             )
         patterns = list(
             product(*((drive.sign,) if drive.sign else (1, -1) for drive in self.drives))

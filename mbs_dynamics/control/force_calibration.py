@@ -59,7 +59,7 @@ FALLS = (1.5, 30.0)
 """Range of lengths of gravity in m/s^2 that are accepted; unit vectors are refused."""
 
 LARGEST, LARGEST_FILE = 1e9, 2**16
-"""Size beyond which a reading is no measurement, and bytes of the largest file that is read."""
+"""Size beyond which a reading is not a measurement, and bytes of the largest file that is read."""
 
 
 class Calibration(NamedTuple):
@@ -75,13 +75,15 @@ class Calibration(NamedTuple):
     def write(self, path: Path, frame: str) -> None:
         """Write a JSON file; a file there is replaced at once, or kept as it is.
 
-        Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
+        Raises ArgumentError for a file that cannot be written or is not a calibration.
         """
         if expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
-                raise ArgumentError(f"not written over what is no calibration: {error}") from error
+                raise ArgumentError(
+                    f"will not replace what is not a calibration: {error}"
+                ) from error
         moment, force = np.split(self.bias, 2)
         fields = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
         fields |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
@@ -114,7 +116,7 @@ class Calibration(NamedTuple):
             if largest > LARGEST_LOAD:
                 raise ArgumentError(f"{largest:g} is too large; must be at most {LARGEST_LOAD:g}")
         except (MbsError, OSError, ValueError, RecursionError) as error:
-            raise ArgumentError(f"{str(path)!r} is no valid calibration: {error}") from error
+            raise ArgumentError(f"{str(path)!r} is not a valid calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
 
 

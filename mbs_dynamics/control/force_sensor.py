@@ -145,7 +145,7 @@ class ForceSensor:
         if self.max_difference and stamp and motion.stamp and abs(apart) > self.max_difference:
             word = "after" if apart > 0.0 else "before"
             message = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
-            return Rejection("stamps_apart", f"{message}; must be at most {self.max_difference:g} s")
+            return Rejection("stamps_apart", f"{message}; {self.max_difference:g} s is allowed")
         return None
 
     def _left(self, W: FloatArray, motion: SensorMotion) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 
 LARGEST = 1e9
-"""Numbers of this size, in rad, m, rad/s, m/s, N m or N, are no measurements."""
+"""Numbers of this size, in rad, m, rad/s, m/s, N m or N, are not measurements."""
 
 KEPT_LAYOUTS = 32
 """Number of lists of names that are cached."""
@@ -39,7 +39,7 @@ class States(NamedTuple):
     qd: Sequence[float]
     """NaN where the message holds none."""
     efforts: Sequence[float]
-    """NaN where the message holds none, or numbers that are no measurements."""
+    """NaN where the message holds none, or numbers that are not measurements."""
 
 
 class _Layout(NamedTuple):

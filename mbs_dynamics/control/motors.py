@@ -240,8 +240,8 @@ class Motors:
         """Return what frames report, in SI units by joint.
 
         Frames may be of any motors, in any order, and tuples without error and temperature. Of
-        several frames of one motor the last one counts; values that are no numbers are NaN. Where a
-        joint has two motors, the latest frame of each counts.
+        several frames of one motor the last one counts; a value that is not a number is NaN. Where
+        a joint has two motors, the latest frame of each counts.
         """
         try:
             names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)

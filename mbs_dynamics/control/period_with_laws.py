@@ -283,9 +283,7 @@ class PeriodWithLaws(RunningPeriod):
         that is invalid or out of reach.
         """
         if not self.engaged:
-            raise ArgumentError(
-                f"the state is {self.state!r}; references need enabled torques"
-            )
+            raise ArgumentError(f"the state is {self.state!r}; references need enabled torques")
         if self.floats_since_collision:
             raise ArgumentError("the arm floats since a collision, until torques are enabled again")
         self._motion.aim(reference, self.state_record, self._given)

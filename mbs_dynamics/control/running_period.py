@@ -164,7 +164,7 @@ class RunningPeriod:
         """Return every command and verdict of the periods in a file; the arm is not affected.
 
         They are the same as then, number by number, laws included. Raises ArgumentError for a file
-        that is no history, or that of another robot.
+        that is not a history, or that of another robot.
         """
         return replayed(self.model, path)
 

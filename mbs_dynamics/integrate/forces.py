@@ -54,7 +54,7 @@ class Drive:
         try:
             array = np.array(given, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ArgumentError(f"{self.name} is no array of numbers: {error}") from error
+            raise ArgumentError(f"{self.name} is not an array of numbers: {error}") from error
         core = array.ndim - len(self.shape)
         if array.shape[max(core, 0) :] != self.shape or core < 0:
             raise ArgumentError(

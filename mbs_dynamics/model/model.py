@@ -137,7 +137,7 @@ class Model(Value):
         to that link remain, each with all links fixed to it.
 
         Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or
-        is no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
+        is not a tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
         ArgumentError for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot
         that a floating joint connects to the ground already. Implausible physics is reported by
         link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
@@ -163,7 +163,7 @@ class Model(Value):
         actuators on joints included, are those of the file. Positions are MuJoCo's, those of
         ``ref`` included; see :mod:`mbs_dynamics.model.mjcf` for quaternions and free joints.
 
-        Contacts and actuators are no part of models. Springs, gravity compensation, forces of a
+        Contacts and actuators are not part of models. Springs, gravity compensation, forces of a
         fluid and other passive forces are left out, and a warning lists them. Equality constraints,
         which close chains, tendons and soft bodies are refused, unless ``leave_out`` contains their
         kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a warning lists them.
@@ -203,7 +203,7 @@ class Model(Value):
         :param joint_names: nb different names; joint1, joint2, ... if None.
         :param name: name of the mechanism.
         :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that
-            is no pose, or an unknown frame.
+            is not a pose, or an unknown frame.
         :raises ModelError: for a parent that does not come before its child, an axis that is not of
             unit length, an inertia that no rigid body has, or a name used twice.
         """
@@ -568,7 +568,7 @@ class Model(Value):
         squared, in kg m^2 or kg: a number, or k for a joint with k degrees of freedom. Other joints
         keep theirs. They are added to the diagonal of M; gyroscopic torques of the rotors are left
         out. Kernels are compiled again only if the model had no armature at all. Raises
-        UnknownJointError; ArgumentError for values that are no numbers; ModelError for negative
+        UnknownJointError; ArgumentError for values that are not numbers; ModelError for negative
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
@@ -602,7 +602,7 @@ class Model(Value):
         are compiled again only if a link is named for the first time; those with such inputs take
         more operations.
 
-        Raises UnknownBodyError; ArgumentError for values that are no poses.
+        Raises UnknownBodyError; ArgumentError for values that are not poses.
         """
         checks.mapping("poses", poses, "link")
         given = {}
@@ -663,7 +663,7 @@ class Model(Value):
         Joints that mimic fixed ones are fixed as well, and those that mimic the ones in ``but`` are
         not. Inertias are merged, frames are kept; positions of the other joints keep their order. A
         position outside the limits is a ModelWarning. Raises UnknownJointError; ModelError for a
-        joint that mimics another one; ArgumentError for values that are no positions of the joint.
+        joint that mimics another one; ArgumentError for values that are not positions of the joint.
         """
         given: dict[str, Any] = {}
         if but is not None:

@@ -274,7 +274,7 @@ def joint_target_of(message: JointState) -> JointTarget:
 
 
 def pose_target_of(message: PoseStamped, prefix: str = "") -> PoseTarget:
-    """Return the target in a message on ~/target_pose, or raise ArgumentError if it is no pose."""
+    """Return the target in a message on ~/target_pose, or raise ArgumentError for no pose."""
     p, q = message.pose.position, message.pose.orientation
     quaternion = np.array([q.x, q.y, q.z, q.w])
     if not abs(float(np.linalg.norm(quaternion)) - 1.0) < UNIT_QUATERNION:

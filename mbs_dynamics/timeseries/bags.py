@@ -77,7 +77,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
 
 
 def _parts(path: Path, notes: list[str]) -> list[Path]:
-    """Return the bag, or the files of a folder that is no whole bag."""
+    """Return the bag, or the files of a folder that is not a whole bag."""
     if not path.is_dir():
         return [path]
     if (path / "metadata.yaml").exists():

@@ -90,7 +90,7 @@ def read_csv(path: Path) -> Columns:
         table_rows = csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True)
         rows = [[cell.strip() for cell in row] for row in table_rows]
     except csv.Error as error:
-        raise TimeSeriesError(f"{path}: is no table: {error}") from error
+        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
     names, numbers = rows[0], [k for k, _ in lines[1:]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
@@ -134,7 +134,7 @@ def read_npz(path: Path) -> Columns:
             arrays = {name: archive[name] for name in archive.files}
     except Exception as error:  # zipfile, zlib and NumPy raise many on damaged bytes
         text = shortened(str(error))
-        raise TimeSeriesError(f"{path}: is no .npz file of arrays: {text}") from error
+        raise TimeSeriesError(f"{path}: is not a .npz file of arrays: {text}") from error
     given = [arrays.pop(name) for name in ("joints", "joint_names") if name in arrays]
     joints = [str(name) for name in np.ravel(given[0])] if given else []
     other = arrays.pop("positions", None)

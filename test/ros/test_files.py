@@ -82,7 +82,7 @@ def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_pat
     [
         ("arm7.udrf", r"urdf: there is no file '.*arm7.udrf' \(did you mean 'arm7.urdf'\?\)"),
         ("none/arm7.urdf", "and no folder '.*none'"),
-        ("parameters.yaml", "which is no XML; it begins with '/\\*\\*:.*Valid is a URDF"),
+        ("parameters.yaml", "which is not XML; it begins with '/\\*\\*:.*Valid is a URDF"),
         ("binary.urdf", "binary.urdf', which cannot be read"),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_description_may_have_any_encoding(tmp_path, encoding):
 
 def test_xacro_arguments_without_a_xacro_file_are_refused():
     said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
-    assert "arm7.urdf' is no .xacro file" in said
+    assert "arm7.urdf' is not a .xacro file" in said
 
 
 def test_malformed_xacro_arguments_are_refused():
@@ -158,7 +158,7 @@ def test_a_file_without_parameters_is_refused(tmp_path):
     path = tmp_path / "parameters.yaml"
     for text, message in (
         ("", "no key 'ros__parameters'"),
-        ("a: [1", "which is no YAML: while parsing a flow sequence"),
+        ("a: [1", "which is not YAML: while parsing a flow sequence"),
         ("/right/arm: {ros__parameters: {a: 1}}", "has parameters of /right/arm; valid"),
     ):
         path.write_text(text, encoding="utf-8")
@@ -173,8 +173,8 @@ LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in ra
     ("text", "said"),
     [
         (f"a0: &a0 [lol]\n{LAUGHS}", "an alias (*name) in line 2"),
-        ("[" * 10_000, "is no YAML"),
-        ("a: !!python/object:os.system x", "is no YAML"),
+        ("[" * 10_000, "is not YAML"),
+        ("a: !!python/object:os.system x", "is not YAML"),
         ("a: [" + "1, " * 100_000 + "]", "more than 262144 characters"),
     ],
 )

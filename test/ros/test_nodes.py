@@ -221,7 +221,7 @@ FILE = {"robot_description": str(ARM7)}
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
         ("gravity_compensation_node", {"position_margin": 0.2}, "constant in nodes, 0.05"),
         ("gravity_compensation_node", {"effort_scale": 0.3}, "effort_limits state"),
-        ("gravity_compensation_node", {"tip": "link3"}, "tip is no parameter any more"),
+        ("gravity_compensation_node", {"tip": "link3"}, "tip is not a parameter any more"),
         ("gravity_compensation_node", {"on_fault": "explode"}, "explode"),
         ("gravity_compensation_node", {"compensates_itself": "maybe"}, "compensates_itself"),
         ("gravity_compensation_node", {"joints": ["joint1", "joint1"]}, "joint1"),

@@ -168,7 +168,7 @@ def test_still_poses_need_no_time(time, tmp_path):
     [
         ("absent.csv", None, "there is no file"),
         ("run.bin", b"t", r"valid: \.csv"),
-        ("run.npz", b"no archive", "is no .npz file"),
+        ("run.npz", b"no archive", "is not a .npz file"),
         ("run.db3", b"no database", "cannot be read as a bag"),
         ("run.bag", b"no bag", "cannot be read as a bag"),
         ("run.csv", b"\xfft,q", "cannot be read as text"),

@@ -106,7 +106,7 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
+        raise ArgumentError(f"{name}: {port.name} is not an array of numbers: {error}") from error
     if array.dtype.kind not in "fiu":
         received = "None" if value is None else f"dtype {array.dtype}"
         raise ArgumentError(f"{name}: {port.name} must be real numbers; got {received}")

@@ -36,7 +36,7 @@ def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
         values = [values.get(joint, 0.0) for joint in names]
     array = checks.not_negative(name, values)
     if array.shape not in ((), (len(names),)):
-        raise ArgumentError(f"{name} has shape {array.shape}; must be one value, or ({len(names)},)")
+        raise ArgumentError(f"{name} has shape {array.shape}; must be one or ({len(names)},)")
     return np.broadcast_to(array, (len(names),))
 
 

@@ -372,7 +372,9 @@ CHECKS = (
     ),
     Check("drive_error", "the drive of {joint} reports error {value:g}", _drive_error, MOTOR),
     Check(
-        "temperature", "{joint} is at {value:.4g} degrees Celsius; must be at most {limit:g}", _temperature
+        "temperature",
+        "{joint} is at {value:.4g} degrees Celsius; must be at most {limit:g}",
+        _temperature,
     ),
     Check(
         "motors_apart",
@@ -449,7 +451,7 @@ CHECKS = (
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
     Check(
         "reference",
-        "the requested motion holds numbers that are not finite, or a matrix that is no rotation; "
+        "the requested motion has numbers that are not finite, or a matrix that is not a rotation; "
         "the arm comes to rest",
         _reference,
         stops=False,

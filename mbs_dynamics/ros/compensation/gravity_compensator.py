@@ -480,7 +480,7 @@ class GravityCompensator:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"must be at most {most:g}. Are the clocks synchronised, or is one that of a simulation?"
+            f"must be at most {most:g}. Are the clocks synchronised, or is one simulated?"
         )
 
     def tick(self, now: float) -> list[float] | None:

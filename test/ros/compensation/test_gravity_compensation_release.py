@@ -235,7 +235,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     fault(loop)
     loop.settle()
     loop.run(3.0 * period)
-    # one period's work: the power of all that is no gravity, from the last message on until the
+    # one period's work: the power of all that is not gravity, from the last message on until the
     # next one is missing and the change has been made; the arm may gain speed meanwhile
     fastest = np.maximum(np.abs(before), np.abs(arm.qd))
     may = 3.0 * period * float(np.abs(drive) @ fastest) + 1e-3

@@ -80,7 +80,7 @@ const guarded_Link & link_named(const std::string & name, bool fixed)
     }
   }
   throw invalid(
-    "'" + name + "' is no link that " + (fixed ? "is fixed" : "moves") + "; valid: " +
+    "'" + name + "' is not a link that " + (fixed ? "is fixed" : "moves") + "; valid: " +
     joined(names));
 }
 
@@ -140,7 +140,7 @@ std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
 {
   const double x = o.x, y = o.y, z = o.z, w = o.w;
   if (!(std::abs(x * x + y * y + z * z + w * w - 1.0) < 1e-3)) {
-    throw invalid("the orientation is no quaternion of length 1");
+    throw invalid("the orientation is not a quaternion of length 1");
   }
   return {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
           2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
@@ -709,7 +709,7 @@ void GuardedController::set_target_joint(const JointState & message)
     for (std::size_t k = 0; k < m; ++k) {
       const int j = static_cast<int>(place(message.name[k], guarded_joints));
       if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
-        throw invalid("'" + message.name[k] + "' is no joint that is commanded");
+        throw invalid("'" + message.name[k] + "' is not a joint that is commanded");
       }
       const double q = message.position[k];
       const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
