@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
-from mbs_dynamics.output_files import expanded
+from mbs_dynamics.output_files import expanded, missing_file
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ def yaml_text(value: Any, *, flow: bool | None = None) -> str:
 def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
     """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
     path = expanded(path)
+    if not path.is_file():
+        raise ArgumentError(missing_file(path))
     value = read_yaml_file(path)
     try:
         return parse(value)

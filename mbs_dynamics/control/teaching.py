@@ -166,10 +166,11 @@ class Demonstration:
 
     Raises ArgumentError for what this arm cannot play: joints that are missing or not those of the
     rig, gaps, jumps, positions beyond the limits, recordings that are too short, do not move, or
-    are not within the tolerance.
+    are not within the tolerance. Raises MbsError without SciPy.
     """
 
     def __init__(self, rig: Rig, recording: TimeSeries, *, tolerance: float = 0.002) -> None:
+        check_scipy()
         checks.positive("tolerance", tolerance)
         t, q = _checked(rig, recording)
         self.rig, t = rig, _eased(t)
