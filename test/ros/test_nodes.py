@@ -216,7 +216,7 @@ FILE = {"robot_description": str(ARM7)}
         ("simulator_node", FILE | {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
         ("dynamics_node", {"max_rate": "5"}, "max_rate"),
         ("dynamics_node", {"robot_description": "/no/such.urdf"}, "/no/such.urdf"),
-        ("dynamics_node", {"robot_description": __file__}, "no XML"),
+        ("dynamics_node", {"robot_description": __file__}, "not XML"),
         ("dynamics_node", FILE | {"bodies": ["tol"]}, "did you mean 'tool'"),
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
         ("gravity_compensation_node", {"position_margin": 0.2}, "constant in nodes, 0.05"),
