@@ -27,8 +27,7 @@ from docs.browser import chromium
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.figures import frame_times
-from mbs_dynamics.view.opening import Opened, open_page
+from mbs_dynamics.view.opening import Opened, frame_times, open_page
 from mbs_dynamics.view.page import Source
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing

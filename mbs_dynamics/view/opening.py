@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import Visual, Visuals
 from mbs_dynamics.output_files import check_writable, expanded
-from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.meshes import Appearance, appearance
 from mbs_dynamics.view.page import Page, Source
 from mbs_dynamics.view.playback import Playback
@@ -100,6 +102,11 @@ def until_interrupt() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         print()
+
+
+def frame_times(end: float, rate: float) -> FloatArray:
+    """Return the times in s of the frames of a motion from 0 to ``end``, ``rate`` a second."""
+    return np.minimum(np.arange(max(round(end * rate), 1) + 1) / rate, end)
 
 
 def write_html(page: Page, source: Source, path: Path) -> None:
