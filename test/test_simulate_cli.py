@@ -165,7 +165,7 @@ def test_settings_that_are_no_numbers(capsys):
 def test_figures(arm, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out, figure = tmp_path / "m.npz", tmp_path / "m.svg"
-    code, text, _ = run(
+    code, _, _ = run(
         capsys, "simulate", "arm7", "--duration", 0.1, "--out", out, "--figure", figure
     )
     assert code == 0
