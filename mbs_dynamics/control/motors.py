@@ -79,17 +79,17 @@ class Measured(NamedTuple):
     """Measurements in SI units by joint; all lists have the length of ``joints``."""
 
     joints: Sequence[int]
-    """Which of ``Motors.joint_names`` were measured, ascending."""
+    """Indices into ``Motors.joint_names``, ascending."""
     positions: Sequence[float]
     velocities: Sequence[float]
     efforts: Sequence[float]
     stamps: Sequence[float]
-    """In s; of two motors the older one."""
+    """In s; for two motors the older one."""
     errors: Sequence[int]
     temperatures: Sequence[float]
-    """Of two motors the higher one."""
+    """In degrees Celsius; for two motors the higher one."""
     unknown: Sequence[int | str] = ()
-    """Motors with frames that the table does not have."""
+    """Motors that sent frames but are not in the table."""
     apart: Sequence[float] = ()
     """How far the positions of motors of one joint differ, in rad or m; empty if no joint of the
     table has two motors."""

@@ -58,7 +58,7 @@ class TimeSeries:
     name: str = ""
     """Name of the file, for messages."""
     notes: tuple[str, ...] = ()
-    """What was left out when the file was read."""
+    """Notes on data that were left out when the file was read."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in the file by those that they have here, such as ``q_joint1``; for
     messages."""
