@@ -13,6 +13,9 @@ PROGRESS := sed -un -e 's/^ *\(Downloading\|Using cached\) \(.* ([0-9.]* MB)\)/ 
 # no tests left take some from the others.
 PARALLEL = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
+# Nodes and commands in processes of their own import compiled modules, whatever the shell asks for.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \
 	spec = importlib.util.find_spec("rclpy"); \
@@ -38,9 +41,12 @@ unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, 
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -q $(PARALLEL) --unit
 
-test: lint  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: some 17 minutes on two cores
-	@echo "== Tests"
-	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
+test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: some 17 minutes on two cores
+	@echo "== Linters, and tests"
+	$(LINT)
+	$(BIN)/mypy & mypy=$$!
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial" || { wait $$mypy; exit 1; }
+	wait $$mypy
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m "serial and not slow"
 	echo "== Smoke test"
@@ -99,13 +105,10 @@ dist: $(VENV)/.dist $(VENV)/.platforms  ## build dist/*.tar.gz and dist/*.whl, a
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/nox --sessions smoke -- dist/*.whl
 
+LINT = $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/lint-imports
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
-	@echo "== Linters"
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy & mypy=$$!
-	$(BIN)/lint-imports
-	wait $$mypy
+	@$(LINT)
+	$(BIN)/mypy
 
 clean:  ## delete all that make, pip and colcon made here, .venv too
 	@rm -rf $(VENV) build dist install log *.egg-info

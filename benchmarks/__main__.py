@@ -16,8 +16,6 @@ BENCHMARKS = {
     "floating": "The same for robots on a floating base, compared with Pinocchio.",
     "calls": "Time of one evaluation in microseconds, called in every possible way.",
     "startup": "From a fresh process to compiled kernels.",
-    "passes": "Effect of each optional pass of the compiler.",
-    "view": "The page in the browser: start, slider, scenes per second, load on a node.",
     "guarded_arm": "A step of an arm behind a bus of motors, by what it is doing.",
     "guarded_events": "Motion of an arm under guard at every event, on a simulated bus of drives.",
     "collision": "Contacts that are detected in 20 ms, and false alarms, with wrong masses.",

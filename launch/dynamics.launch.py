@@ -7,27 +7,12 @@ ros2 launch mbs_dynamics dynamics.launch.py urdf:=arm.urdf.xacro xacro_args:="do
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
 def nodes(context):
-    urdf = launching.description(context)
-    given = launching.parameters(context, "representation", "algorithm", "use_sim_time")
-    started = [
-        Node(
-            package="mbs_dynamics",
-            executable="dynamics_node",
-            namespace=LaunchConfiguration("namespace"),
-            parameters=[*given, *launching.described(urdf)],
-            output="screen",
-        )
-    ]
-    if launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
-    return launching.checked(context, started)
+    return launching.node_of_robot(context, "dynamics_node", "representation", "algorithm")
 
 
 def generate_launch_description():

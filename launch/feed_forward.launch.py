@@ -10,33 +10,22 @@ ros2 launch mbs_dynamics feed_forward.launch.py controller:=arm_controller
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
 def nodes(context):
-    urdf = launching.description(context)
-    given = launching.parameters(context, "algorithm", "use_sim_time")
-    started = [
-        Node(
-            package="mbs_dynamics",
-            executable="dynamics_node",
-            namespace=LaunchConfiguration("namespace"),
-            parameters=[*given, {"publish": ["desired_torques"]}, *launching.described(urdf)],
-            remappings=[
-                ("~/desired_trajectory", LaunchConfiguration("trajectories")),
-                (
-                    "~/desired_trajectory_torques",
-                    [LaunchConfiguration("controller"), "/joint_trajectory"],
-                ),
-            ],
-            output="screen",
-        )
-    ]
-    if launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
-    return launching.checked(context, started)
+    controlled = [LaunchConfiguration("controller"), "/joint_trajectory"]
+    return launching.node_of_robot(
+        context,
+        "dynamics_node",
+        "algorithm",
+        fixed={"publish": ["desired_torques"]},
+        remappings=[
+            ("~/desired_trajectory", LaunchConfiguration("trajectories")),
+            ("~/desired_trajectory_torques", controlled),
+        ],
+    )
 
 
 def generate_launch_description():

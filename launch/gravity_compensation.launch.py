@@ -7,27 +7,14 @@ ros2 launch mbs_dynamics gravity_compensation.launch.py params_file:=/path/to/my
 
 from launch import LaunchDescription
 from launch.actions import OpaqueFunction
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
 def nodes(context):
-    urdf = launching.description(context)
-    given = launching.parameters(context, "command_topic", "algorithm", "use_sim_time")
-    started = [
-        Node(
-            package="mbs_dynamics",
-            executable="gravity_compensation_node",
-            namespace=LaunchConfiguration("namespace"),
-            parameters=[*given, *launching.described(urdf)],
-            output="screen",
-        )
-    ]
-    if launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
-    return launching.checked(context, started)
+    return launching.node_of_robot(
+        context, "gravity_compensation_node", "command_topic", "algorithm"
+    )
 
 
 def generate_launch_description():

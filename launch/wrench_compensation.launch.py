@@ -7,28 +7,14 @@ ros2 launch mbs_dynamics wrench_compensation.launch.py sensor_frame:=tool0
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
 def nodes(context):
-    urdf = launching.description(context)
-    names = "sensor_frame", "calibration_file", "use_sim_time"
-    given = launching.parameters(context, *names)
-    started = [
-        Node(
-            package="mbs_dynamics",
-            executable="wrench_compensation_node",
-            namespace=LaunchConfiguration("namespace"),
-            parameters=[*given, *launching.described(urdf)],
-            output="screen",
-        )
-    ]
-    if launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
-    return launching.checked(context, started)
+    return launching.node_of_robot(
+        context, "wrench_compensation_node", "sensor_frame", "calibration_file"
+    )
 
 
 def generate_launch_description():

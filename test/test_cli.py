@@ -116,13 +116,12 @@ def test_the_bare_command_prints_help(capsys):
     assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in commands())
 
 
-@pytest.mark.parametrize("name", commands())
-def test_help_of_a_command_ends_with_an_example_that_parses(name):
-    parser = commands()[name]
-    *_, last = parser.format_help().strip().split("\n\n")
-    words = shlex.split(" ".join(last.split()).removeprefix("example: mbs-dynamics "))
-    assert words[0] == name
-    assert parser.parse_args(words[1:])
+def test_help_of_each_command_ends_with_an_example_that_parses():
+    for name, parser in commands().items():
+        *_, last = parser.format_help().strip().split("\n\n")
+        words = shlex.split(" ".join(last.split()).removeprefix("example: mbs-dynamics "))
+        assert words[0] == name
+        assert parser.parse_args(words[1:])
 
 
 @pytest.mark.parametrize(
@@ -154,9 +153,9 @@ XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="one">
 </joint></robot>"""
 
 
-@pytest.mark.parametrize("name", [name for name in commands()])
-def test_every_command_with_a_robot_takes_arguments_of_xacro(name):
-    assert {each.dest for each in commands()[name]._actions} >= {"robot", "xacro_args"}
+def test_every_command_with_a_robot_takes_arguments_of_xacro():
+    for name, parser in commands().items():
+        assert {each.dest for each in parser._actions} >= {"robot", "xacro_args"}, name
 
 
 def test_a_xacro_is_validated_and_identified(tmp_path, capsys):

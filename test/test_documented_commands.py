@@ -143,7 +143,7 @@ def test_parameters_exist_and_take_the_values(words):
     _, _, order, node, name, value = words
     assert order == "set"
     if node == "/guarded_controller":
-        file = ROOT / "mbs_dynamics" / "ros" / "controller" / "src" / "parameters.yaml"
+        file = ROOT / "mbs_dynamics" / "bridges" / "controller" / "src" / "parameters.yaml"
         (declared,) = yaml.safe_load(file.read_text("utf-8")).values()
         assert name in declared
         return
@@ -215,10 +215,9 @@ def test_log_lines_to_look_up_are_those_of_the_programs():
     assert [line for line in lines if not any(line in text for text in texts)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_files_and_benchmarks_that_a_page_names_exist(page):
-    text = page.read_text("utf-8")
+def test_files_and_benchmarks_that_pages_name_exist():
     folders = "benchmarks|config|examples|launch|mbs_dynamics|test|urdf"
-    named = re.findall(rf"`((?:{folders})/[\w./]+)`", text)
-    named += [f"benchmarks/{name}.py" for name in re.findall(r"-m benchmarks\.(\w+)", text)]
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    for text in (page.read_text("utf-8") for page in PAGES):
+        named = re.findall(rf"`((?:{folders})/[\w./]+)`", text)
+        named += [f"benchmarks/{name}.py" for name in re.findall(r"-m benchmarks\.(\w+)", text)]
+        assert [name for name in named if not (ROOT / name).exists()] == []

@@ -96,15 +96,6 @@ def test_no_equation_is_missing_or_double():
     assert len(labels) == len(set(labels))
 
 
-@pytest.mark.backend_independent
-def test_every_row_names_functions_and_tests_or_says_what_there_is_instead():
-    for row in ROWS:
-        assert (row.functions == NOT_OFFERED) == (row.tests == NOT_OFFERED), row
-        for cell in (row.functions, row.tests):
-            listed = ", ".join(f"`{name}`" for name in re.findall(r"`([^`]+)`", cell))
-            assert cell == listed or (cell == NOT_OFFERED and row.remark), row
-
-
 TITLES = "multibody kinematics", "multibody dynamics", "Bongardt", "Mohan"
 
 

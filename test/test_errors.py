@@ -52,15 +52,16 @@ def instance(cls: type[Exception]) -> Exception:
     return cls("a message")
 
 
-@pytest.mark.parametrize("cls", exceptions())
-def test_exceptions_survive_pickling(cls):
-    error = instance(cls)
-    error.remark = "set by a caller"  # type: ignore[attr-defined]
-    copy = pickle.loads(pickle.dumps(error))
-    assert type(copy) is cls
-    assert str(copy) == str(error)
-    assert copy.args == error.args
-    assert vars(copy) == vars(error)
+def test_exceptions_survive_pickling():
+    assert len(exceptions()) > 20
+    for cls in exceptions():
+        error = instance(cls)
+        error.remark = "set by a caller"  # type: ignore[attr-defined]
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is cls
+        assert str(copy) == str(error)
+        assert copy.args == error.args
+        assert vars(copy) == vars(error)
 
 
 def _pose_of_unknown_body(name: str) -> object:

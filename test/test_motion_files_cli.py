@@ -51,12 +51,11 @@ READERS = {
 NEED_TORQUES = ("simulate", "validate", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
 PAIRS = [
-    pytest.param(f"{writer}{kind}", reader, marks=pytest.mark.slow if slow else ())
-    for writer, kinds in WRITERS.items()
-    for kind in kinds
-    for reader in READERS
-    for slow in (reader in ("view", "validate", "identify") and kind != ".csv",)
+    *((f"{writer}{kind}", "retime") for writer, kinds in WRITERS.items() for kind in kinds),
+    *(("simulate.csv", reader) for reader in READERS if reader != "retime"),
+    *(("excite.csv", reader) for reader in NEED_TORQUES),
 ]
+"""Each kind of file with one reader, each reader with one kind, and those that lack torques."""
 
 
 @pytest.fixture(scope="module")

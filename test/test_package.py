@@ -92,7 +92,12 @@ CORE = [
     name
     for name in sorted(module_name(path) for path in PACKAGE.rglob("*.py"))
     if not name.startswith(
-        ("mbs_dynamics.ros", "mbs_dynamics.bridges.jax", "mbs_dynamics.bridges.torch")
+        (
+            "mbs_dynamics.ros",
+            "mbs_dynamics.bridges.controller.",  # files of the package that is generated
+            "mbs_dynamics.bridges.jax",
+            "mbs_dynamics.bridges.torch",
+        )
     )
 ]
 

@@ -124,26 +124,6 @@ def test_bad_arguments(arguments, message, capsys):
     assert message in err
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no header, or no lines of numbers"),
-        ("s,joint1\n0,1\n", "has no time"),
-        ("t,elbow\n0,1\n", "has no torques; columns are t and tau_<joint>"),
-        ("t,joint1\n0,1\n1\n", "line 3: 1 cells; the header has 2"),
-        ("t,joint1\n0,x\n", "line 2: 'joint1' is 'x'"),
-        ("t,joint1\n0,1\n0,2\n", "t must increase"),
-        ("t,joint1\n0,nan\n", "must be finite"),
-    ],
-)
-def test_bad_profiles(text, message, tmp_path, capsys):
-    profile = tmp_path / "torques.csv"
-    profile.write_text(text)
-    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile)
-    assert code == 1
-    assert message in err
-
-
 def test_torques_of_names_with_a_common_prefix(arm, tmp_path, capsys):
     profile, out = tmp_path / "torques.csv", tmp_path / "motion.csv"
     names = [f"left_{name}" for name in arm.joint_names]
@@ -203,40 +183,3 @@ def test_a_file_that_cannot_be_written_is_one_line(capsys):
     assert code == 1
     assert err.startswith("mbs-dynamics: ")
     assert err.count("\n") == 1
-
-
-XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <xacro:arg name="mass" default="1"/><link name="base"/>
-  <link name="l"><inertial><origin xyz="0 0 0.1"/><mass value="$(arg mass)"/>
-    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="j" type="revolute"><parent link="base"/><child link="l"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
-
-
-def test_commands_take_xacro_with_arguments(tmp_path, capsys):
-    pytest.importorskip("xacro")
-    path = tmp_path / "r.urdf.xacro"
-    path.write_text(XACRO)
-    given = path, "--xacro-args", "mass:=3"
-    code, out, _ = run(capsys, "info", *given)
-    assert (code, "3 kg in motion" in out) == (0, True)
-    code, out, _ = run(capsys, "simulate", *given, "--duration", 0.01)
-    assert (code, "0.01 s in 10 steps" in out) == (0, True)
-    for wrong, said in (
-        ((path, "--xacro-args", "mas:=3"), "no xacro argument 'mas' (did you mean 'mass'?)"),
-        (("arm7", "--xacro-args", "mass:=3"), "is not a .xacro file"),
-    ):
-        code, _, err = run(capsys, "info", *wrong)
-        assert (code, said in err) == (1, True)
-    path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
-                    '<xacro:macro name="arm" params="x"/></robot>')  # fmt: skip
-    code, _, err = run(capsys, "info", path)
-    assert (code, "only defines macros" in err) == (1, True)
-
-
-@pytest.mark.parametrize("values", [["0.1", "0.2"], ["0.1", "joint2=0.2"]])
-def test_postures_that_are_neither_named_nor_whole(values, capsys):
-    code, _, err = run(capsys, "simulate", "arm7", "--q", *values)
-    assert code == 1
-    assert "--q takes JOINT=VALUE" in err
-    assert f"joint7; got {' '.join(values)}" in err

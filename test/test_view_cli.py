@@ -156,7 +156,6 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     ("missing", "arguments", "words"),
     [
         ("viser", ["arm7"], 'install it: pip install "mbs_dynamics[view]"'),
-        ("trimesh", ["arm7"], 'install it: pip install "mbs_dynamics[view]"'),
         ("rclpy", ["--ros"], "--ros needs ROS 2"),
     ],
 )
@@ -170,14 +169,10 @@ def test_what_is_not_installed_is_named(missing, arguments, words):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(["--namespace", "a-b"], "invalid namespace 'a-b'"), (["--port", "-5"], "the port must be")],
-)
-def test_a_live_view_refuses_what_is_invalid(arguments, words):
+def test_a_live_view_refuses_an_invalid_namespace():
     pytest.importorskip("rclpy")
-    command = [sys.executable, "-m", "mbs_dynamics.cli", "view", "--ros", *arguments]
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "view", "--ros", "--namespace", "a-b"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 1
-    assert words in done.stderr
+    assert "invalid namespace 'a-b'" in done.stderr
     assert "Traceback" not in done.stderr

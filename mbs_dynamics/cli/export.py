@@ -10,12 +10,12 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.bridges.controller_package import MODES, check_controller, export_controller
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import Command
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.output_files import expanded
-from mbs_dynamics.ros.controller_package import MODES, check_controller, export_controller
 
 
 def add_commands(commands: Any) -> None:

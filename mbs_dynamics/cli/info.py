@@ -14,10 +14,10 @@ from mbs_dynamics.cli.options import Command, table
 from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.errors import BackendError, shortened
 from mbs_dynamics.model.body import GROUND, preorder
-from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
+from mbs_dynamics.view.mjcf_visuals import shapes_of
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
 """The columns of a table of operations; the last one says why an algorithm has none."""

@@ -295,12 +295,13 @@ class ArmSettings(VelocitySettings):
     period: float = parameter(
         0.0,
         "Period of the states of the joints, by which a stiffness is accepted or refused before "
-        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
+        "torques are enabled. 0: that of their stamps while torques are disabled, even if some "
+        "states are lost.",
         unit="s",
         low=0.0,
         high=1.0,
         at_rest_only=True,
-        constant="The median period of the received states decides.",
+        constant="The period by the stamps of the received states decides.",
     )
 
     @classmethod

@@ -181,7 +181,7 @@ class Demonstration:
         else:
             raise ArgumentError(
                 f"tolerance is {tolerance:g}; the smoothed recording is within "
-                f"{self.deviation:.3g} of its samples: they are noisy or jump. Valid is more"
+                f"{self.deviation:.3g} of its samples: they are noisy or jump. Raise it"
             )
         self.knots: FloatArray = np.unique(self.spline.t)
         """(K,) in s, from the beginning to the end."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from mbs_dynamics.identification.torque_checks import Torques, check_torques, ch
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model, with_drivetrain
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payloads
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -75,13 +76,17 @@ class Identification:
         """The model with the identified inertias, and armature, damping and friction of joints."""
         model = self.torque_model.model
         terms = {"armature": "inertia", "damping": "viscous", "friction": "coulomb"}
-        own = {
-            joint: {name: parameters[term] for name, term in terms.items()}
-            for joint, parameters in self.joint_parameters.items()
-        }
-        model = with_drivetrain(model, own)
-        pairs = zip(model.bodies, self.inertial, strict=True)
-        bodies = (replace(body, inertia=Inertia.from_parameters(x)) for body, x in pairs)
+        found = self.joint_parameters
+        bodies = []
+        for body, x in zip(model.bodies, self.inertial, strict=True):
+            joint = body.joint
+            own: dict[str, Any] = {}
+            if joint.name in found:
+                own = {name: found[joint.name][term] for name, term in terms.items()}
+            elif joint.mimics in found:  # the values are those of the coordinate
+                own = dict.fromkeys(terms, 0.0)
+            inertia = Inertia.from_parameters(x)
+            bodies.append(replace(body, inertia=inertia, joint=replace(joint, **own)))
         return replace(model, bodies=tuple(bodies), payloads=Payloads())
 
     @property

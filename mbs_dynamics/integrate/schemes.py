@@ -156,7 +156,7 @@ class Scheme(ABC):
 
 
 class FixedStep(Scheme):
-    """Steps of a :class:`Stepper`; a loop in machine code if no drive is a law."""
+    """Steps of a :class:`Stepper`."""
 
     def __init__(self, problem: Problem, method: str) -> None:
         super().__init__(problem)

@@ -53,10 +53,6 @@ PUSH, LOAD, HEAVIEST = 0.1, 0.25, 3.0
 NODES = "simulator_node", "gravity_compensation_node", "dynamics_node"
 
 
-class MissingError(Exception):
-    """An expected event did not occur."""
-
-
 class Stage(Node):
     """Receives the topics of the robot and the two nodes, and moves the robot."""
 
@@ -69,10 +65,10 @@ class Stage(Node):
         self.commands, self.commanded = 0, np.zeros(model.n)
         self.enabled: bool | None = None
         subscribe, publish = self.create_subscription, self.create_publisher
-        subscribe(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
-        subscribe(Float64MultiArray, COMMANDS, self._on_command, 10)
-        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
-        subscribe(JointState, "dynamics_node/gravity_torques", self._on_torques, 10)
+        subscribe(JointState, "joint_states", self._on_message, qos_profile_sensor_data)
+        subscribe(Float64MultiArray, COMMANDS, self._on_message, 10)
+        subscribe(Bool, "gravity_compensation_node/enabled", self._on_message, LATCHED)
+        subscribe(JointState, "dynamics_node/gravity_torques", self._on_message, 10)
         self._push = publish(WrenchStamped, "simulator_node/disturbance", 10)
         self._payloads = {one: publish(InertiaStamped, f"{one}/payload", 10) for one in NODES}
         self._brakes = self.create_client(SetBool, "simulator_node/brakes")
@@ -80,28 +76,27 @@ class Stage(Node):
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
 
-    def _on_state(self, message: JointState) -> None:
-        self.now = 1e-9 * stamp_of(message.header.stamp)
-        self.q, self.efforts = np.array(message.position), np.array(message.effort)
-
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self.commands, self.commanded = self.commands + 1, np.array(message.data)
-
-    def _on_enabled(self, message: Bool) -> None:
-        self.enabled = message.data
-
-    def _on_torques(self, message: JointState) -> None:
-        self.gravity = np.array(message.effort)
+    def _on_message(self, message: Any) -> None:
+        """Store the latest message of its topic."""
+        if isinstance(message, Bool):
+            self.enabled = message.data
+        elif isinstance(message, Float64MultiArray):
+            self.commands, self.commanded = self.commands + 1, np.array(message.data)
+        elif message.position:
+            self.now = 1e-9 * stamp_of(message.header.stamp)
+            self.q, self.efforts = np.array(message.position), np.array(message.effort)
+        else:
+            self.gravity = np.array(message.effort)
 
     def until(self, what: str, condition: Callable[[], Any]) -> None:
-        """Spin until a condition holds; raise MissingError after TIMEOUT."""
+        """Spin until a condition holds; raise TimeoutError after TIMEOUT."""
         end = time.monotonic() + TIMEOUT
         while not condition():
             self._executor.spin_once(timeout_sec=0.05)
             if self._signals.asked:
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt("interrupted")
             if time.monotonic() > end:
-                raise MissingError(f"within {TIMEOUT:g} s: {what}")
+                raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
 
     def pause(self, seconds: float) -> None:
         """Spin for so many seconds of the robot's time."""
@@ -126,11 +121,6 @@ class Stage(Node):
         future = client.call_async(SetBool.Request(data=value))
         self.until(f"an answer of {client.srv_name}", future.done)
         return future.result()
-
-    def push(self, before: FloatArray) -> bool:
-        """Push the tip; return whether the robot has moved."""
-        self._push.publish(wrench_message(self.tip).fill(Time(), self.force))
-        return self.moved(before) > SEEN
 
     def payload(self, *nodes: str) -> None:
         """Announce the load to these nodes; the simulator attaches it."""
@@ -164,16 +154,21 @@ class Stage(Node):
         yield f"without brakes it sags by {self.moved(before):.2f} rad or m", True
         yield f"{self.commands} commands while disabled", self.commands == 0
         self.call(self._brakes, True)
-        answers: list[Any] = []
-        while not (answers and answers[-1].success) and len(answers) < 50:
+        for _ in range(50):
             self.pause(0.2)  # refused until the node has received enough joint states
-            answers.append(self.call(self._enable, True))
-        yield f"~/enable: {answers[-1].message}", bool(answers[-1].success)
+            answer = self.call(self._enable, True)
+            if answer.success:
+                break
+        yield f"~/enable: {answer.message}", answer.success
         self.until("torques that hold the robot", lambda: self.compared()[1])
         yield from self.floats()
-        before = self.q
-        self.until("an effect of the push", lambda: self.push(before))
-        yield f"a push on {self.tip} moves it", True
+        before, push = self.q, wrench_message(Time(), self.tip, self.force)
+        for _ in range(50):
+            self._push.publish(push)
+            self.pause(0.1)
+            if self.moved(before) > SEEN:
+                break
+        yield f"a push on {self.tip} moves it", self.moved(before) > SEEN
         yield from self.floats()
         self.payload("simulator_node")
         self.pause(1.0)
@@ -241,11 +236,9 @@ def main(urdf: str) -> int:
             for text, good in stage.play(processes[0].send_signal):
                 verdicts.append(good)
                 print(f"  {'ok    ' if good else 'FAILED'}  {text}", flush=True)
-        except MissingError as error:
+        except (TimeoutError, KeyboardInterrupt) as error:
             verdicts.append(False)
-            print(f"FAILED: {error} did not come", file=sys.stderr)
-        except KeyboardInterrupt:
-            verdicts.append(False)
+            print(f"FAILED: {error}", file=sys.stderr)
         finally:
             for process in processes:
                 process.terminate()

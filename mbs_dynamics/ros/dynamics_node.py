@@ -48,8 +48,8 @@ class DynamicsNode(DescribedNode):
         self._base: BaseInput | None = None
         self._contact = Contact()
         self._gravity_share = GravityShare()
-        self._missing = ""
-        """Which topics lack efforts, and why; empty if none does."""
+        self._missing = self._no_velocity = ""
+        """Which topics lack efforts, and which lack velocities, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
@@ -74,8 +74,9 @@ class DynamicsNode(DescribedNode):
         super()._forget()
         self._outputs.clear()
         self._contact.restart()
-        self._input, self._base, self._measured, self._missing = None, None, None, ""
-        self._feed_forward.adopt(None)
+        self._input, self._base, self._measured = None, None, None
+        self._missing = self._no_velocity = ""
+        self._feed_forward.restart()
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
@@ -117,6 +118,7 @@ class DynamicsNode(DescribedNode):
             self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
         self._gravity_share = GravityShare()
+        self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
         self._enter(self._lifecycle)
@@ -128,7 +130,6 @@ class DynamicsNode(DescribedNode):
 
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
-        self._feed_forward.adopt(robot)
         if not robot.settings.observed:
             self._contact.restart()
 
@@ -159,7 +160,6 @@ class DynamicsNode(DescribedNode):
             self._reject(reading)
             return
         if reading.repeated:
-            self._statistics.repeated()
             return
         self._measured = reading.q.copy()
         base = None
@@ -185,16 +185,14 @@ class DynamicsNode(DescribedNode):
             stamp = self.stamp_now()
         elif reading.stamp != stamp_ns:
             stamp = messages.time_of(reading.stamp)
-        display = self._display.passes(begin)
-        ready = self._outputs.filled(stamp, results, self._contact, display)
-        for publisher, filled in ready:
-            publisher.publish(filled)
-        needing = robot.settings.needing_velocity
-        why_not = reading.why_no_velocity if needing else ""
-        self._statistics.answered(begin, self.steady_time(), why_not)
+        self._outputs.publish(stamp, results, self._contact, self._display.passes(begin))
+        self._statistics.answered(begin, self.steady_time())
+        needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
+        lacks = needing and why_not
+        self._no_velocity = f"no {' and '.join(needing)}: {why_not}" if lacks else ""
         self._missing = self._contact.lacking(robot.settings, results.missing)
-        if why_not:
-            self.warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
+        if self._no_velocity:
+            self.warn("no velocity", self._no_velocity)
         elif self._missing:
             self.warn("no effort", self._missing)
 
@@ -252,24 +250,26 @@ class DynamicsNode(DescribedNode):
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
-        report, why = statistics.report(now), statistics.without_velocity
-        missing = f"no {' and '.join(settings.needing_velocity)}: {why}" if why else ""
-        skipped = {"skipped by max_rate": statistics.total_skipped}
         status = messages.input_status(
-            self._lifecycle, report, stale_for, stale_joints, missing=missing, counts=skipped
+            self._lifecycle,
+            statistics.report(now),
+            stale_for,
+            stale_joints,
+            missing=self._no_velocity,
         )
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
         if settings.needs_effort and self._lifecycle == "active":
-            answered, problem = statistics.total_answered, self._missing
+            problem = self._missing
             if robot is not None and settings.observed and not settings.floating_base:
                 unheld = self._gravity_share.problem(robot.model)
                 self._remind("gravity in efforts", unheld)
                 problem = problem or unheld
-            status = publishers.effort_status(settings, self._contact, problem, answered)
-            statuses.append(status)
-        if self._feed_forward.motion is not None:
-            statuses.append(publishers.desired_status(self._feed_forward.motion))
+            answered = statistics.last_valid is not None
+            statuses.append(publishers.effort_status(settings, self._contact, problem, answered))
+        if robot is not None and settings.answers_desired:
+            desired = self._feed_forward.statistics.report(now)
+            statuses.append(publishers.desired_status(desired))
         self._report(statuses, robot.model.name if robot is not None else "")
 
     # -- parameters --------------------------------------------------------------------------------

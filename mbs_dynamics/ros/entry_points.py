@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that start nodes, and the interface of each node by its name. No ROS is needed.
 
-The commands need a supported ROS 2, and end with exit code 1 and a message without it. With
-``--help`` they print the parameters of the node.
+The commands need a supported ROS 2, and end with exit code 1 and a message without it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import importlib
 import os
 import signal
 import sys
-import textwrap
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,9 +33,6 @@ INTERFACES = {
 
 def _run(node: str) -> int:
     """Run the main function of a node's module; 1 if ROS 2 is missing or too old."""
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        print(usage(node))
-        return 0
     try:
         problem = _too_old()
         if problem is None:
@@ -73,25 +68,6 @@ def interface_of(node: str) -> Interface:
     module, _, name = INTERFACES[node].partition(":")
     interface: Interface = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return interface
-
-
-def usage(node: str) -> str:
-    """Return the help text of a node: what it does, how it is started, and its parameters."""
-    interface = interface_of(node)
-    lines = [
-        f"usage: ros2 run {PACKAGE} {node} --ros-args",
-        "           [-p NAME:=VALUE ...] [--params-file FILE]",
-        "",
-        interface.description,
-        "",
-        "parameters:",
-    ]
-    for one in interface.parameters:
-        default = list(one.default) if isinstance(one.default, tuple) else one.default
-        about = f"{one.description} {one.remarks}".strip()
-        lines.append(f"  {one.full_name} ({default!r}{one.unit and ' ' + one.unit})")
-        lines.append(textwrap.fill(about, 96, initial_indent="      ", subsequent_indent="      "))
-    return "\n".join(lines)
 
 
 def _too_old() -> str | None:

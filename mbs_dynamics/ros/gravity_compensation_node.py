@@ -11,11 +11,10 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
@@ -44,9 +43,8 @@ from mbs_dynamics.ros.process import run
 PERIOD = 0.01
 """Period in s of the commands while torques act, beside those that answer joint_states."""
 
-LOOK_PERIOD, LOOKS = 0.1, 10
-"""Period in s at which controllers are listed while torques are commanded, and number of these
-periods at which they are listed otherwise, and diagnostics are published."""
+LOOK_PERIOD = 0.1
+"""Period in s at which controllers and publishers are checked while torques are commanded."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -66,8 +64,7 @@ class GravityCompensationNode(DescribedNode):
         self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._awaiting_torques: list[Future] = []
-        self._simulated_time = False
+        self._awaiting_torques: Future | None = None
         self._logged_ready = False
         self._enabling = 0
         """Number of calls of :meth:`_enable` that go on."""
@@ -88,12 +85,11 @@ class GravityCompensationNode(DescribedNode):
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
-        self._looks = 0
         self._steady_timer(LOOK_PERIOD, self._look)
+        self._steady_timer(1.0, self._publish_diagnostics)
         self._timer = self._steady_timer(PERIOD, self._on_time)
         self._timer.cancel()
-        self._simulated_time = self.get_clock().ros_time_is_active
-        self._settle()
+        self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -141,7 +137,7 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().info(message)
         else:
             self.get_logger().error(f"deactivated: {message}")
-        self._settle()
+        self._update()
 
     async def _enable(self) -> tuple[bool, str]:
         """Enable torques, and be active as long as they act; return success and a message."""
@@ -170,12 +166,12 @@ class GravityCompensationNode(DescribedNode):
     @property
     def _act(self) -> bool:
         """Whether torques act, or a controller must take them over."""
-        return not self._core.at_rest or self._handover.owed
+        return not self._core.at_rest or self._handover.gives_back
 
     def _acts(self) -> bool:
         """Begin to ramp out; return whether torques act, or a controller must take them over."""
         self._core.disable(time.monotonic())
-        self._settle()
+        self._update()
         return self._act
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -223,7 +219,7 @@ class GravityCompensationNode(DescribedNode):
     @property
     def shutdown_complete(self) -> bool:
         """Whether the node was asked to end and commands no torque."""
-        return self._shutting_down and self._core.at_rest and not self._handover.owed
+        return self._shutting_down and self._core.at_rest and not self._handover.gives_back
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
@@ -233,7 +229,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _describe(self, text: str) -> bool:
         self._core.describe(text, time.monotonic())
-        self._settle()
+        self._update()
         return not self._core.refused
 
     def _adopt(self) -> None:
@@ -270,10 +266,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not checked."""
-        if not self._settings.max_age:
-            return 0
-        # the node's clock gives the same, in fifty times the time
-        return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
+        return self.get_clock().now().nanoseconds if self._settings.max_age else 0
 
     # -- joint states and time ---------------------------------------------------------------------
 
@@ -289,18 +282,18 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        self._send(answer.command, stamp)
+        self._outputs.send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, time.monotonic())
-        self._settle()
+        self._update()
 
     def _on_time(self) -> None:
-        self._send(self._core.tick(time.monotonic()))
-        self._settle()
+        self._outputs.send(self._core.tick(time.monotonic()))
+        self._update()
 
     def fail(self, error: Exception) -> None:
         """Stop because of an uncaught error. The ramp must still be completed."""
@@ -309,13 +302,10 @@ class GravityCompensationNode(DescribedNode):
 
     def _trip(self, fault: Fault) -> None:
         """Stop for an external reason."""
-        self._send(self._core.fail(fault, time.monotonic()))
-        self._settle()
+        self._outputs.send(self._core.fail(fault, time.monotonic()))
+        self._update()
 
-    def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
-        self._outputs.send(command, stamp)
-
-    def _settle(self) -> None:
+    def _update(self) -> None:
         """Report what has changed, and do what waits for it."""
         core = self._core
         if core.state != self._state_shown:
@@ -327,11 +317,10 @@ class GravityCompensationNode(DescribedNode):
                 self.get_logger().info(remark)
         if core.collision != self._collision_shown:
             self._show_collision()
-        if self._awaiting_torques and (core.torques_are_in or not core.engaged):
-            for future in self._awaiting_torques:
-                future.set_result(core.torques_are_in)
-            self._awaiting_torques.clear()
-        if not core.engaged and self._handover.owed and not self._handover.busy:
+        if self._awaiting_torques is not None and (core.torques_are_in or not core.engaged):
+            self._awaiting_torques.set_result(core.torques_are_in)
+            self._awaiting_torques = None
+        if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
             self._adopt()
@@ -346,10 +335,6 @@ class GravityCompensationNode(DescribedNode):
             self._timer.cancel()
         else:
             self._timer.reset()
-
-    def _later(self, coroutine: Callable[[], Any]) -> None:
-        if self.executor is not None:
-            self.executor.create_task(coroutine)
 
     async def _release(self) -> None:
         try:
@@ -402,29 +387,22 @@ class GravityCompensationNode(DescribedNode):
 
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""
-        future = Future(executor=self.executor)
-        self._awaiting_torques.append(future)
-        self._settle()
+        self._awaiting_torques = future = Future(executor=self.executor)
+        self._update()
         return bool(await future)
 
     def _look(self) -> None:
-        self._looks += 1
-        self._outputs.look()
+        """Check what else moves the arm while torques are commanded."""
         if self._timer.is_canceled():
             self._on_time()
-        second = self._looks % LOOKS == 0
-        if second or self._core.engaged:
-            self._stop_beside_rivals()
-            self._later(self._watch_controllers)
-        if second:
-            self._publish_diagnostics()
-
-    def _stop_beside_rivals(self) -> None:
-        """Stop if another node has become a publisher of commands: the arm would follow both."""
-        if self._core.engaged and self._outputs.other_publishers():
-            rivals = ", ".join(self._outputs.rivals()) or "another node"
-            message = f"{rivals} publishes commands on {self._outputs.topic} as well"
+        if not self._core.engaged:
+            return
+        if self._outputs.other_publishers():  # the arm would follow both
+            topic = self._outputs.topic
+            rivals = ", ".join(self._outputs.publishers_of(topic)) or "another node"
+            message = f"{rivals} publishes commands on {topic} as well"
             self._trip(Fault("second_publisher", message))
+        self._later(self._watch_controllers)
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
@@ -433,12 +411,13 @@ class GravityCompensationNode(DescribedNode):
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
-        self._simulated_time = self.get_clock().ros_time_is_active
+        if not self._core.engaged:
+            self._later(self._watch_controllers)
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
         in_turn = core.in_turn(now)
-        publishers = listed(self._outputs.reporting("joint_states")) if in_turn else ""
+        publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
@@ -453,8 +432,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _problems(self, now: float, rivals: int) -> list[str]:
         """Return all reasons why torques cannot be enabled."""
-        trouble = self._handover.trouble
-        return self._core.problems(now, rivals) + ([trouble] if trouble else [])
+        return self._core.problems(now, rivals, self._handover.trouble)
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""

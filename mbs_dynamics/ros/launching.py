@@ -21,6 +21,7 @@ from launch.substitutions import (
 )
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.remap_rule_type import SomeRemapRules
 from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
 
 from mbs_dynamics.errors import ArgumentError
@@ -175,6 +176,32 @@ def state_publisher(context: LaunchContext, urdf: str) -> Node:
         namespace=LaunchConfiguration("namespace"),
         parameters=[typed(given)],
     )
+
+
+def node_of_robot(
+    context: LaunchContext,
+    executable: str,
+    *names: str,
+    fixed: Mapping[str, Any] = {},
+    remappings: SomeRemapRules | None = None,
+) -> Sequence[Node]:
+    """Return a node of this package, and robot_state_publisher if it is asked for.
+
+    ``names`` are arguments that are parameters as well, see :func:`parameters`; ``fixed`` are
+    parameters that the launch file states.
+    """
+    urdf = description(context)
+    given = parameters(context, *names, "use_sim_time")
+    node = Node(
+        package=PACKAGE,
+        executable=executable,
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[*given, *([fixed] if fixed else []), *described(urdf)],
+        remappings=remappings,
+        output="screen",
+    )
+    publishes = asked(context, "robot_state_publisher")
+    return checked(context, [node, *([state_publisher(context, urdf)] if publishes else [])])
 
 
 def checked(context: LaunchContext, nodes: Sequence[Node]) -> Sequence[Node]:

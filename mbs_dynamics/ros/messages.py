@@ -3,12 +3,12 @@
 """Converts between arrays and ROS messages.
 
 This module alone converts angular-first (as in the papers) to linear-first (as in ROS), and
-matrices to lists. Outgoing messages are created once and filled in place for each state, since
-publishing copies them.
+matrices to lists.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,23 +19,29 @@ from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import (
     InertiaStamped,
+    Point,
     PointStamped,
     PoseStamped,
+    Twist,
     TwistStamped,
+    Vector3,
     Vector3Stamped,
     VelocityStamped,
+    Wrench,
     WrenchStamped,
 )
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, quoted, shortened
 from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.performance import Report
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
@@ -51,149 +57,103 @@ ENERGIES = ("kinetic_J", "potential_J", "power_W")
 """Labels of an energy message, joined by commas; the power may be missing."""
 
 
-class JointMessage:
-    """A JointState with names and these of its fields; RViz needs its frame to be one of TF."""
-
-    def __init__(self, joint_names: Sequence[str], *fields: str, frame_id: str = "") -> None:
-        zeros = dict.fromkeys(fields, [0.0] * len(joint_names))
-        self.message = JointState(name=list(joint_names), **zeros)
-        self.message.header.frame_id = frame_id
-        self._header = self.message.header
-        self._fields = [getattr(self.message, field) for field in fields]
-
-    def fill(self, stamp: Time, *values: FloatArray) -> JointState:
-        """Return the message with numbers (n,) for each of its fields, SI units."""
-        self._header.stamp = stamp
-        for field, numbers in zip(self._fields, values, strict=True):
-            field[:] = array("d", numbers.tobytes())
-        return self.message
+def _doubles(values: FloatArray | Sequence[float]) -> array[float]:
+    return array("d", np.asarray(values, dtype=float).tobytes())
 
 
-class KnownEffortsMessage:
-    """A JointState with the names and efforts of those joints that have an effort."""
+def joint_message(
+    stamp: Time,
+    joint_names: Sequence[str],
+    *,
+    position: FloatArray | Sequence[float] = (),
+    velocity: FloatArray | Sequence[float] = (),
+    effort: FloatArray | Sequence[float] = (),
+    frame_id: str = "",
+) -> JointState:
+    """Return a JointState, SI units, each field (n,) or empty.
 
-    def __init__(self, frame_id: str = "") -> None:
-        self._efforts = JointMessage((), "effort", frame_id=frame_id)
-
-    def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
-        """Return the message with names and torques (k,) in N m or N."""
-        names, tau = known
-        self._efforts.message.name[:] = names
-        return self._efforts.fill(stamp, tau)
-
-
-class ScrewMessage:
-    """A message with a twist or a wrench: angular part first here, linear part first in ROS."""
-
-    def __init__(self, message: Any, angular: Any, linear: Any, frame_id: str) -> None:
-        self.message = message
-        message.header.frame_id = frame_id
-        self._header, self._angular, self._linear = message.header, angular, linear
-
-    def fill(self, stamp: Time, X: FloatArray) -> Any:
-        """Return the message with the twist or wrench X (6,), angular part first, SI units."""
-        self._header.stamp = stamp
-        angular, linear = self._angular, self._linear
-        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = X.tolist()
-        return self.message
+    RViz shows efforts only with a ``frame_id`` of TF.
+    """
+    return JointState(
+        header=Header(stamp=stamp, frame_id=frame_id),
+        name=list(joint_names),
+        position=_doubles(position),
+        velocity=_doubles(velocity),
+        effort=_doubles(effort),
+    )
 
 
-def twist_message(frame_id: str) -> ScrewMessage:
-    """Return a TwistStamped that is resolved in a frame."""
-    message = TwistStamped()
-    return ScrewMessage(message, message.twist.angular, message.twist.linear, frame_id)
+def _screw(X: FloatArray) -> tuple[Vector3, Vector3]:
+    """Return the angular and the linear part of a twist or wrench (6,), angular part first."""
+    ax, ay, az, x, y, z = X.tolist()
+    return Vector3(x=ax, y=ay, z=az), Vector3(x=x, y=y, z=z)
 
 
-def velocity_message(body: str, reference: str, frame_id: str) -> ScrewMessage:
-    """Return a VelocityStamped of the frame ``body`` with respect to the frame ``reference``.
+def twist_message(stamp: Time, frame_id: str, V: FloatArray) -> TwistStamped:
+    """Return the twist V (6,), angular part first, that is resolved in a frame."""
+    angular, linear = _screw(V)
+    header = Header(stamp=stamp, frame_id=frame_id)
+    return TwistStamped(header=header, twist=Twist(angular=angular, linear=linear))
+
+
+def velocity_message(
+    stamp: Time, body: str, reference: str, frame_id: str, V: FloatArray
+) -> VelocityStamped:
+    """Return the twist V (6,) of the frame ``body`` with respect to the frame ``reference``.
 
     It is measured at the origin of ``frame_id`` and resolved in its axes; tf2 can transform it.
     """
-    message = VelocityStamped(body_frame_id=body, reference_frame_id=reference)
-    return ScrewMessage(message, message.velocity.angular, message.velocity.linear, frame_id)
+    angular, linear = _screw(V)
+    return VelocityStamped(
+        header=Header(stamp=stamp, frame_id=frame_id),
+        body_frame_id=body,
+        reference_frame_id=reference,
+        velocity=Twist(angular=angular, linear=linear),
+    )
 
 
-def wrench_message(frame_id: str) -> ScrewMessage:
-    """Return a WrenchStamped at the origin of a frame and in its axes."""
-    message = WrenchStamped()
-    return ScrewMessage(message, message.wrench.torque, message.wrench.force, frame_id)
+def wrench_message(stamp: Time, frame_id: str, W: FloatArray) -> WrenchStamped:
+    """Return the wrench W (6,), moment first, at the origin of a frame and in its axes."""
+    torque, force = _screw(W)
+    header = Header(stamp=stamp, frame_id=frame_id)
+    return WrenchStamped(header=header, wrench=Wrench(torque=torque, force=force))
+
+
+def point_message(stamp: Time, frame_id: str, p: FloatArray) -> PointStamped:
+    """Return the point p (3,) in m."""
+    x, y, z = p.tolist()
+    header = Header(stamp=stamp, frame_id=frame_id)
+    return PointStamped(header=header, point=Point(x=x, y=y, z=z))
+
+
+def array_message(
+    stamp: Time, values: FloatArray, labels: Sequence[str], **about: str
+) -> Float64MultiArray:
+    """Return an array row by row, with a label for each dimension, of which the first describes it.
+
+    The label is ``contents; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
+    """
+    said = [f"{key}={value}" for key, value in about.items()]
+    first = "; ".join([labels[0], *said, f"stamp={stamp.sec}.{stamp.nanosec:09d}"])
+    dimensions = [
+        MultiArrayDimension(label=label, size=size, stride=math.prod(values.shape[k:]))
+        for k, (label, size) in enumerate(zip([first, *labels[1:]], values.shape, strict=True))
+    ]
+    return Float64MultiArray(layout=MultiArrayLayout(dim=dimensions), data=_doubles(values))
+
+
+def jacobian_message(
+    stamp: Time, joint_names: Sequence[str], body: str, representation: str, J: FloatArray
+) -> Float64MultiArray:
+    """Return the Jacobian J (6, n), angular part first: in the message the linear part is first."""
+    labels = JACOBIAN_ROWS, ",".join(joint_names)
+    rows = np.concatenate([J[3:], J[:3]])
+    return array_message(stamp, rows, labels, body=body, representation=representation)
 
 
 def components(of: Any) -> list[float]:
     """Return x, y, z, and w if there is one, of a message."""
     return [float(getattr(of, name)) for name in "xyzw" if hasattr(of, name)]
-
-
-class PointMessage:
-    """A PointStamped."""
-
-    def __init__(self, frame_id: str) -> None:
-        self.message = PointStamped()
-        self.message.header.frame_id = frame_id
-
-    def fill(self, stamp: Time, p: FloatArray) -> PointStamped:
-        """Return the message with the point p (3,) in m."""
-        self.message.header.stamp = stamp
-        point = self.message.point
-        point.x, point.y, point.z = p.tolist()
-        return self.message
-
-
-class LabelledArray:
-    """A Float64MultiArray, row by row, whose first label describes it.
-
-    The label is ``contents; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
-    """
-
-    def __init__(self, shape: Sequence[int], labels: Sequence[str], **about: str) -> None:
-        strides = np.cumprod((1, *shape[::-1]))[:0:-1].tolist()
-        dimensions = [
-            MultiArrayDimension(label=label, size=size, stride=stride)
-            for label, size, stride in zip(labels, shape, strides, strict=True)
-        ]
-        self._label = "; ".join([labels[0], *(f"{key}={value}" for key, value in about.items())])
-        layout = MultiArrayLayout(dim=dimensions, data_offset=0)
-        self.message = Float64MultiArray(layout=layout, data=[0.0] * strides[0])
-        self._first, self._data = self.message.layout.dim[0], self.message.data
-
-    def fill(self, stamp: Time, values: FloatArray) -> Float64MultiArray:
-        """Return the message with the numbers of an array."""
-        self._first.label = f"{self._label}; stamp={stamp.sec}.{stamp.nanosec:09d}"
-        self._data[:] = array("d", self._bytes(values))
-        return self.message
-
-    def _bytes(self, values: FloatArray) -> bytes:
-        return values.tobytes()
-
-
-class JacobianMessage(LabelledArray):
-    """A Jacobian (6, n): angular part first in :meth:`fill`, linear part first in the message."""
-
-    def __init__(self, joint_names: Sequence[str], body: str, representation: str) -> None:
-        labels = JACOBIAN_ROWS, ",".join(joint_names)
-        shape = 6, len(joint_names)
-        super().__init__(shape, labels, body=body, representation=representation)
-
-    def _bytes(self, values: FloatArray) -> bytes:
-        rows = values.tobytes()
-        half = len(rows) // 2
-        return rows[half:] + rows[:half]
-
-
-def matrix_message(joint_names: Sequence[str]) -> LabelledArray:
-    """Return an array of n rows and n columns, both labelled with the joints."""
-    return LabelledArray((len(joint_names),) * 2, (",".join(joint_names),) * 2)
-
-
-class EnergyMessage:
-    """An array of the kinetic and potential energy in J, and of the power in W if it is known."""
-
-    def __init__(self) -> None:
-        self._by_size = {k: LabelledArray((k,), (",".join(ENERGIES[:k]),)) for k in (2, 3)}
-
-    def fill(self, stamp: Time, energies: FloatArray) -> Float64MultiArray:
-        """Return the message with two or three numbers."""
-        return self._by_size[energies.size].fill(stamp, energies)
 
 
 def wrench_of(message: WrenchStamped) -> FloatArray:
@@ -350,19 +310,14 @@ def input_status(
     stale_joints: Sequence[str],
     kind: str = "joint_states",
     missing: str = "",
-    counts: Mapping[str, int] | None = None,
 ) -> DiagnosticStatus:
     """Return the state of the input of a node in a state of the lifecycle: rates and rejections.
 
     ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints;
-    ``kind`` names the messages; ``missing`` are results that these do not allow; ``counts`` are
-    further values.
+    ``kind`` names the messages; ``missing`` are results that these do not allow.
     """
     values: dict[str, object] = {
         "lifecycle state": state,
-        "answered": report.answered,
-        **(counts or {}),
-        "repeated stamps": report.repeated,
         "joints not fresh": ", ".join(stale_joints) or "none",
         **report.values,
     }
@@ -370,12 +325,43 @@ def input_status(
         return status("input", f"not active: {state}", values)
     rejected = error = ""
     if report.rejected:
-        rejected = f"{report.rejected} {kind} rejected: {report.last_rejection}"
+        last = report.values["last rejection"]
+        rejected = f"{report.rejected} {kind} rejected: {last}"
     if stale_for is not None:
         stale = f"stale: no valid {kind} for {stale_for:.1f} s"
         error = "; ".join(filter(None, (stale, rejected)))
     rate = f"{report.rate:.1f} Hz"
     return status("input", rate, values, warning=rejected or missing, error=error)
+
+
+def model_status(
+    model: Model | None,
+    values: Mapping[str, object],
+    loads: Iterable[LinkLoad],
+    *,
+    waits: str = "",
+    refused: str = "",
+    refusals: Mapping[str, str],
+) -> DiagnosticStatus:
+    """Return the state of the model in force, None if there is none.
+
+    ``values`` are those of the node. ``waits`` is a warning about a description that waits,
+    ``refused`` why the latest one was refused; ``refusals`` as for :func:`status`.
+    """
+    if model is None:
+        summary, values, kept = "", {}, "there is no model"
+        waits = waits or "no robot_description yet"
+    else:
+        summary, kept = f"model {quoted(model.name)} in force", "the model before it stays in force"
+        values = {
+            "model": model.name,
+            **values,
+            "backend": default_backend(),
+            "kernels called through": call_mechanism(default_backend()),
+            **environment_values(model.gravity, loads),
+        }
+    error = f"robot_description refused, {kept}: {refused}" if refused else ""
+    return status("model", summary, values, warning=waits, error=error, refusals=refusals)
 
 
 def environment_values(gravity: Iterable[float], loads: Iterable[LinkLoad]) -> dict[str, object]:

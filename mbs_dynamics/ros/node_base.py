@@ -21,6 +21,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
+from rclpy.task import Task
 from rclpy.timer import Timer
 
 from mbs_dynamics.compiler import default_backend
@@ -169,6 +170,10 @@ class BaseNode(Node):
     def _steady_timer(self, period: float, callback: Callable[[], object]) -> Timer:
         """Create a timer that a simulation that stands still does not stop."""
         return self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _later(self, coroutine: Callable[[], Any]) -> Task | None:
+        """Let the executor run a coroutine; None, and nothing is done, without an executor."""
+        return None if self.executor is None else self.executor.create_task(coroutine)
 
     def stamp_now(self) -> Any:
         """Return the present time as a stamp."""

@@ -5,13 +5,10 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter, deque
+from collections import Counter
 from typing import NamedTuple
 
 from mbs_dynamics.control.joint_states import Rejection
-
-KEPT_DURATIONS = 1024
-"""Latencies are those of at most this many latest messages."""
 
 
 class Report(NamedTuple):
@@ -20,53 +17,37 @@ class Report(NamedTuple):
     rate: float
     """Messages answered per second since the report before."""
     rejected: int
-    """Likewise, number of messages."""
-    last_rejection: str
-    answered: int
-    """Number of messages since the node started, as is the next."""
-    repeated: int
+    """Number of messages rejected since then."""
     values: dict[str, object]
     """The values that the diagnostics of every node show, by name."""
 
 
 class InputStatistics:
-    """Counters of the messages of an input. Times are those of one steady clock, in s."""
+    """Rate, latency and drops of an input. Times are those of one steady clock, in s."""
 
     def __init__(self, now: float) -> None:
-        self.total_answered = 0
-        self.total_skipped = 0
-        self.total_repeated = 0
-        self.total_rejected: Counter[str] = Counter()
         self.last_rejection = ""
-        self.without_velocity = ""
-        """Why the latest message had no velocities; empty if it had."""
         self.last_valid: float | None = None
+        self._answered, self._rejected = 0, Counter[str]()
         self._waiting_since: float | None = None
-        self._latencies: deque[float] = deque(maxlen=KEPT_DURATIONS)
-        """Times in s from the entry of a callback until the answer is published."""
-        self._since = now
-        self._before = (0, 0)
+        self._latencies: list[float] = []
+        """Times in s from the entry of a callback until the answer was published."""
+        self._since, self._before = now, (0, 0)
 
-    def answered(self, begin: float, published: float, why_not: str = "") -> None:
-        """Count a message that was answered; ``why_not`` says why it has no velocities."""
-        self.total_answered += 1
+    def answered(self, begin: float, published: float) -> None:
+        """Count a message that was answered."""
+        self._answered += 1
         self.last_valid = begin
-        self.without_velocity = why_not
         self._latencies.append(published - begin)
 
     def rejected(self, rejection: Rejection) -> None:
         """Count a message that was rejected."""
-        self.total_rejected[rejection.kind] += 1
+        self._rejected[rejection.kind] += 1
         self.last_rejection = rejection.reason
 
     def skipped(self, begin: float) -> None:
-        """Count a valid message that came too soon after another to be answered."""
-        self.total_skipped += 1
+        """Record a valid message that is not answered."""
         self.last_valid = begin
-
-    def repeated(self) -> None:
-        """Count a message that repeats an earlier measurement; it does not count as valid."""
-        self.total_repeated += 1
 
     def wait(self, since: float | None) -> None:
         """Expect messages from this time on; None expects none."""
@@ -81,16 +62,16 @@ class InputStatistics:
 
     def report(self, now: float) -> Report:
         """Return the report, and begin the next one."""
-        totals = (self.total_answered, sum(self.total_rejected.values()))
+        totals = self._answered, sum(self._rejected.values())
         answered, rejected = (a - b for a, b in zip(totals, self._before, strict=True))
         rate = answered / max(now - self._since, 1e-9)
         values: dict[str, object] = {
             "rate [Hz]": f"{rate:.1f}",
+            "answered": self._answered,
             "rejected": totals[1],
             "last rejection": self.last_rejection or "none",
+            **{f"rejected: {kind}": count for kind, count in sorted(self._rejected.items())},
         }
-        for kind, count in sorted(self.total_rejected.items()):
-            values[f"rejected: {kind}"] = count
         if self._latencies:
             values["latency median [ms]"] = f"{1e3 * statistics.median(self._latencies):.4f}"
             values["latency max [ms]"] = f"{1e3 * max(self._latencies):.4f}"
@@ -98,7 +79,7 @@ class InputStatistics:
             values["since last valid message [s]"] = f"{now - self.last_valid:.3f}"
         self._latencies.clear()
         self._since, self._before = now, totals
-        return Report(rate, rejected, self.last_rejection, totals[0], self.total_repeated, values)
+        return Report(rate, rejected, values)
 
 
 class RateLimit:

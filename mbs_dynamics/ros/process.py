@@ -37,39 +37,18 @@ def run(kind: type[BaseNode]) -> int:
     The signals are :data:`ENDING`. The node ends once :attr:`BaseNode.shutdown_complete`. Errors
     that a user can correct are logged in one line, and the exit code is 1.
     """
-    with _exit_code_kept(), ros_with_signals() as signals:
-        node = _made(kind)
-        if node is None:
+    with ros_with_signals() as signals:
+        try:
+            node = kind()
+        except (MbsError, ParameterException, InvalidNodeNameException) as error:
+            get_logger(kind.interface.node).fatal(f"cannot start: {error}")
             return 1
+        for message in misdirected_files(node, sys.argv):
+            node.get_logger().warning(message)
         if not node.start():
             return 0 if signals.asked else 1
         spin_until_shutdown(node, signals)
     return 0
-
-
-@contextmanager
-def _exit_code_kept() -> Iterator[None]:
-    """Ignore further signals at the end, which would change the exit code of the interpreter.
-
-    A terminal and `ros2 launch` both send SIGINT when a user presses Ctrl-C.
-    """
-    try:
-        yield
-    finally:
-        for number in ENDING:
-            signal.signal(number, signal.SIG_IGN)
-
-
-def _made(kind: type[BaseNode]) -> BaseNode | None:
-    """Return the node; None, and a log line, if its parameters are invalid."""
-    try:
-        node = kind()
-    except (MbsError, ParameterException, InvalidNodeNameException) as error:
-        get_logger(kind.interface.node).fatal(f"cannot start: {error}")
-        return None
-    for message in misdirected_files(node, sys.argv):
-        node.get_logger().warning(message)
-    return node
 
 
 def _initialise(args: list[str] | None) -> None:
@@ -149,10 +128,16 @@ def spin_until_shutdown(node: BaseNode, signals: EndingSignals) -> None:
 
 @contextmanager
 def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
-    """Initialise ROS without its signal handlers, and shut it down at the end."""
+    """Initialise ROS without its signal handlers, and shut it down at the end.
+
+    Further signals are ignored then: they would change the exit code of the interpreter. A terminal
+    and `ros2 launch` both send SIGINT when a user presses Ctrl-C.
+    """
     signals = EndingSignals()
     _initialise(args)
     try:
         yield signals
     finally:
         shut_down()
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)

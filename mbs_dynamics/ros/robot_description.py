@@ -7,7 +7,6 @@ No ROS is needed.
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +50,7 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
     if not text.startswith("<"):
         raise UrdfError(
             f"{argument} names {str(file)!r}, which is not XML; it begins with "
-            f"{text[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
+            f"{text[:30]!r}; must be a URDF, or a .xacro that becomes one"
         )
     return text
 
@@ -112,9 +111,6 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
         text = str(xacro.process_file(str(file), mappings=arguments).toxml())
     except Exception as error:  # expressions in the file raise anything
         problem = " ".join(str(error).split()) or type(error).__name__
-        for name in sorted(given.keys() - arguments.read):
-            close = difflib.get_close_matches(name, arguments.read, n=1)
-            told += f"; did you mean {close[0]!r} by {name!r}?" if close else ""
         raise UrdfError(f"xacro failed on {str(file)!r}: {problem} (xacro_args: {told})") from error
     if "<link" not in text:
         raise UrdfError(

@@ -23,6 +23,7 @@ from std_srvs.srv import SetBool, Trigger
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
+from mbs_dynamics.ros.performance import InputStatistics, Report
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about, text_of
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
@@ -52,9 +53,8 @@ class SimulatorNode(BaseNode):
         model = model_of(text, loads=loads_of(settings.loads)).with_gravity(settings.gravity)
         self._world = World(model, settings)
         self._commands = EffortCommands(model.joint_names, settings.joints)
-        fields = ("position", "velocity", "effort")
-        self._message = messages.JointMessage(model.joint_names, *fields)
-        self._refused, self._last_refusal = 0, ""
+        self._statistics = InputStatistics(time.monotonic())
+        """Of commands."""
         self._joint_states = self.advertise("joint_states")
         self._touching: set[str] = set()
         if settings.contact_planes:
@@ -74,7 +74,9 @@ class SimulatorNode(BaseNode):
         self._watch_parameters()
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
-        self._pacer = Pacer(self._world.period, settings.realtime_factor, time.perf_counter())
+        self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
+        self._since = time.monotonic(), 0, 0
+        """Time in s, and numbers of simulated and of skipped periods, at the latest diagnostics."""
         self._timer = self._steady_timer(self._pacer.interval, self._tick)
         self._steady_timer(1.0, self._publish_diagnostics)
         self._log_model(
@@ -110,7 +112,7 @@ class SimulatorNode(BaseNode):
         if world.halted:
             return False
         commands = self._commands.efforts
-        if world.braked and self._commands.latest is not None and world.carried(commands):
+        if world.braked and self._commands.given and world.carried(commands):
             world.brake(False)
             self.get_logger().info("the commands carry the robot: brakes are released")
         if not world.advance(commands):
@@ -123,20 +125,26 @@ class SimulatorNode(BaseNode):
         if self._clock_messages is not None:
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state
-        self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
+        names, efforts = world.model.joint_names, world.efforts
+        self._joint_states.publish(
+            messages.joint_message(stamp, names, position=q, velocity=qd, effort=efforts)
+        )
         touched = world.touched()
         for link in self._touching | touched.keys():  # a zero at the end of each contact
-            message = messages.wrench_message(self._settings.frame_prefix + link)
-            self._contacts.publish(message.fill(stamp, touched.get(link, np.zeros(6))))
+            frame, W = self._settings.frame_prefix + link, touched.get(link, np.zeros(6))
+            self._contacts.publish(messages.wrench_message(stamp, frame, W))
         self._touching = set(touched)
         return True
 
     # -- input -------------------------------------------------------------------------------------
 
     def _command(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> None:
-        rejection = self._commands.set(efforts, self._world.time, names)
-        if rejection is not None:
-            self._refused, self._last_refusal = self._refused + 1, rejection.reason
+        begin = time.monotonic()
+        rejection = self._commands.set(efforts, names)
+        if rejection is None:
+            self._statistics.answered(begin, time.monotonic())
+        else:
+            self._statistics.rejected(rejection)
             self.warn(f"commands {rejection.kind}", f"commands refused: {rejection.reason}")
 
     def _on_disturbance(self, message: WrenchStamped) -> None:
@@ -154,7 +162,7 @@ class SimulatorNode(BaseNode):
     def _reset(self, request: Trigger.Request) -> str:
         self._world.reset()
         self._commands.reset()
-        self._pacer.change(self._settings.realtime_factor, time.perf_counter())
+        self._pacer.restart(self._pacer.interval, time.perf_counter())
         held = ", held by brakes" if self._world.braked else ""
         at = f"at {self._world.time:.3f} s"
         return f"at the initial state, with zero efforts{held}, {at}"
@@ -165,11 +173,13 @@ class SimulatorNode(BaseNode):
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)
-        refused, self._refused = self._refused, 0
-        world, (rate, lost) = self._world, self._pacer.report(time.perf_counter())
+        world, pacer, (since, periods, skipped) = self._world, self._pacer, self._since
+        self._since = now, _, _ = time.monotonic(), world.periods, pacer.skipped
+        rate = (world.periods - periods) / (now - since)
+        lost = (pacer.skipped - skipped) * pacer.interval
         statuses = [
-            simulation_status(world, rate, 1.0 / self._pacer.interval, lost, self._refusals),
-            input_status(world, self._commands, refused, self._last_refusal),
+            simulation_status(world, rate, 1.0 / pacer.interval, lost, self._refusals),
+            input_status(world, self._commands, self._statistics.report(now)),
         ]
         self._report(statuses, world.model.name)
 
@@ -182,9 +192,10 @@ class SimulatorNode(BaseNode):
         settings = self._settings
         self._world.change(settings)
         if settings.realtime_factor != before.realtime_factor:
-            self._pacer.change(settings.realtime_factor, time.perf_counter())
-            self.destroy_timer(self._timer)
-            self._timer = self._steady_timer(self._pacer.interval, self._tick)
+            interval = 1.0 / settings.rate / settings.realtime_factor
+            self._pacer.restart(interval, time.perf_counter())
+            self._since = time.monotonic(), self._world.periods, self._pacer.skipped
+            self._timer.timer_period_ns = round(1e9 * interval)
 
 
 def simulation_status(
@@ -201,7 +212,6 @@ def simulation_status(
         "wanted rate [Hz]": f"{wanted:.1f}",
         "lost [s]": f"{lost:.3f}",
         "algorithm": world.settings.algorithm,
-        "links at planes": ", ".join(world.touched()) or "none",
         "brakes": "hold the robot" if world.braked else "released",
         **messages.environment_values(world.model.gravity, world.loads),
     }
@@ -216,29 +226,19 @@ def simulation_status(
     )
 
 
-def input_status(
-    world: World, commands: EffortCommands, refused: int, last_refusal: str
-) -> DiagnosticStatus:
-    """Return the state of the commands; ``refused`` counts inputs since the status before."""
-    latest = commands.latest
+def input_status(world: World, commands: EffortCommands, report: Report) -> DiagnosticStatus:
+    """Return the state of the commands."""
     saturated = ", ".join(world.saturated())
-    values: dict[str, object] = {
-        "commands accepted": commands.accepted,
-        "commands refused": commands.rejected,
-        "last refusal": last_refusal or "none",
-        "joints at their effort limit": saturated or "none",
-    }
-    if latest is not None:
-        values["since last command [s]"] = f"{world.time - latest:.3f}"
+    values = {**report.values, "joints at their effort limit": saturated or "none"}
     summary, warning = "commands in force", ""
-    if latest is None:
+    if not commands.given:
         summary = "no command yet: efforts are zero"
     elif world.braked:
         summary = "commands in force, which do not carry the robot: brakes hold it"
     if saturated:
         warning = f"at their effort limit: {saturated}"
-    if refused:
-        warning = f"{refused} messages refused: {last_refusal}"
+    if report.rejected:
+        warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
     return messages.status("input", summary, values, warning=warning)
 
 

@@ -75,7 +75,7 @@ class WrenchCompensationNode(DescribedNode):
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
         if self._path is not None:
             self._read(self._path)
-        self._topics: list[tuple[Any, messages.ScrewMessage]] = []
+        self._topics: list[tuple[Any, str]] = []
         self._outgoing = [self.advertise(topic.name) for topic in self.interface.published[:3]]
         self._enter("unconfigured")
         for name, action in {
@@ -154,7 +154,7 @@ class WrenchCompensationNode(DescribedNode):
         self._sensor.bear(borne, time.monotonic())
         self._configure(time.monotonic())
         frames = (mounting.sensor, mounting.tool, fixed_links(model)[0])
-        outgoing = [messages.wrench_message(settings.frame_prefix + frame) for frame in frames]
+        outgoing = [settings.frame_prefix + frame for frame in frames]
         self._topics = list(zip(self._outgoing, outgoing, strict=True))
         self._enter(self._lifecycle)
         line = f"model {quoted(model.name)}: sensor {mounting.sensor!r}, tool {mounting.tool!r}"
@@ -217,20 +217,18 @@ class WrenchCompensationNode(DescribedNode):
         stamp = messages.stamp_of(message.header.stamp)
         answer = self._compensated(mounting, message, stamp, begin)
         if isinstance(answer, Rejection):
-            if answer.kind == "repeated":
-                self._statistics.repeated()
-            elif answer.kind == "uncalibrated":
+            if answer.kind == "uncalibrated":
                 self._statistics.skipped(begin)
-            else:
+            elif answer.kind != "repeated":
                 self._statistics.rejected(answer)
                 self.warn(answer.kind, f"wrench rejected: {answer.reason}")
             return
         W, motion = answer
         when = message.header.stamp if stamp else self.stamp_now()
         each = (W, mounting.to_tool(W), moved(W, motion.pose))
-        for (publisher, outgoing), wrench in zip(self._topics, each, strict=True):
+        for (publisher, frame), wrench in zip(self._topics, each, strict=True):
             if publisher.get_subscription_count():
-                publisher.publish(outgoing.fill(when, wrench))
+                publisher.publish(messages.wrench_message(when, frame, wrench))
         self._statistics.answered(begin, time.monotonic())
 
     def _compensated(

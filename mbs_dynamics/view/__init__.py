@@ -5,7 +5,8 @@
 :func:`show` and :func:`play` import viser and trimesh, of the extra ``view``, when they are called.
 """
 
-from mbs_dynamics.model.urdf_visuals import (
+from mbs_dynamics.view.showing import View, play, show
+from mbs_dynamics.view.urdf_visuals import (
     Box,
     Capsule,
     Cylinder,
@@ -14,7 +15,6 @@ from mbs_dynamics.model.urdf_visuals import (
     Triangles,
     Visual,
 )
-from mbs_dynamics.view.showing import View, play, show
 
 __all__ = [
     "Box",

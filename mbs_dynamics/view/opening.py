@@ -14,14 +14,14 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError
-from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf_visuals import Visual, Visuals
 from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.view.meshes import Appearance, appearance
+from mbs_dynamics.view.mjcf_visuals import shapes_of
 from mbs_dynamics.view.page import Page, Source
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.scene import DrawnModel
+from mbs_dynamics.view.urdf_visuals import Visual, Visuals
 
 FRAMES_PER_SECOND = 10
 """Scenes per second of a motion in a file."""

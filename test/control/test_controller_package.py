@@ -12,17 +12,17 @@ import pytest
 import yaml
 from random_periods import ARM, MODEL, N
 
-from mbs_dynamics.cli import main
-from mbs_dynamics.control.period.function import Period
-from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
-from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
-from mbs_dynamics.ros.controller_package import (
+from mbs_dynamics.bridges.controller_package import (
     STALE_TIMEOUT,
     check_controller,
     description_digest,
     export_controller,
 )
+from mbs_dynamics.cli import main
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.settings import parameters_of
 
 HEAVIER = ARM.replace('mass value="2"', 'mass value="3"')

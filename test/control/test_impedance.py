@@ -337,6 +337,20 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
         loop.arm.switch(loop.now, joint(2.0 * most))
 
 
+def test_states_that_are_lost_make_the_period_of_a_loop_no_longer():
+    arm, t = Loop(MODES["joint"], made=table(max_age=0.5), **IDEAL).arm, 0.0
+    still = Loop(**IDEAL).bus.read()
+    lost = np.random.default_rng(0).choice([0, 1, 3, 9], p=[0.4, 0.3, 0.2, 0.1], size=400)
+    for step in [0.08, *0.004 * (1 + lost), *[0.004] * 5]:
+        t += step
+        arm.step(t, [frame._replace(stamp=t) for frame in still])
+    assert arm.period == pytest.approx(0.004)
+    for _ in range(100):
+        t += 0.01
+        arm.step(t, [frame._replace(stamp=t) for frame in still])
+    assert arm.period == pytest.approx(0.01)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("late", [0.02, 0.03, 0.05])
 @pytest.mark.parametrize("mode", ["joint", "cartesian"])

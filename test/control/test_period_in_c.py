@@ -92,6 +92,7 @@ def test_constants_are_the_settings_and_the_first_state(layouts, library):
     np.testing.assert_array_equal(found, layouts.settings.packed(settings(layouts)).astype(float))
 
 
+@pytest.mark.slow  # compiles the period again, for processors without doubles
 def test_single_precision_commands_the_same_torques_while_times_are_small(layouts, tmp_path):
     """What it costs: 1e-4 of the limits in 2 s, as long as a float of the time counts 1 us."""
     library = built(layouts, tmp_path, "single")

@@ -61,7 +61,7 @@ START = np.stack([MODEL.neutral(within_limits=True)] * 2)
         ({"times": [0.0, math.nan]}, "t must be finite; got nan in row 2"),
         ({"positions": START * [[1.0], [math.nan]]}, "q must be finite; got nan in row 2"),
         ({"positions": START[:1]}, r"q has shape \(1, 7\); must be \(2, 7\)"),
-        ({"accelerations": REST}, "without velocities"),
+        ({"accelerations": REST}, "need velocities"),
         ({"velocities": np.add(REST, [[0.0], [0.4]])}, "end at rest.*0.4"),
         ({"positions": np.add(START, [[0.0], [9.0]]), "times": [0.0, 90.0]}, "position of"),
         ({"positions": np.add(START, [[0.0], [0.2]]), "times": [0.0, 0.01]}, "velocity of.*after"),

@@ -24,7 +24,6 @@ from mbs_dynamics.identification.estimation import base_estimate
 from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
-from mbs_dynamics.model.coordinates import by_joint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.entry_points import interface_of
@@ -114,7 +113,7 @@ def test_the_written_description_has_the_identified_torques_and_nothing_else_cha
     q, qd, qdd = rng.normal(size=(3, 20, 7))
     expected = mbs.inverse_dynamics(found.model, q, qd, qdd)
     back = back.with_armature(
-        by_joint(found.model.joints, found.model.armature)
+        dict(zip(found.model.joint_names, found.model.armature.tolist(), strict=True))
     )  # which no URDF states
     np.testing.assert_allclose(mbs.inverse_dynamics(back, q, qd, qdd), expected, atol=1e-9)
     assert [j.friction for j in back.joints] == [j.friction for j in found.model.joints]

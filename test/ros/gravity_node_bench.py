@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 from gravity_bench import JOINTS, MODEL, REST, G, Q
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_bench import NodeProcess, Probe
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
@@ -54,20 +54,9 @@ class Driver(Probe):
         listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
         listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), latched)
         listen(JointState, f"{process.name}/commanded_torques", self.named.append, 1000)
-        self._imu = self.node.create_publisher(
-            Imu, f"{process.namespace}/imu", qos_profile_sensor_data
-        )
 
     def _hear_command(self, message):
         self.commands.append((time.monotonic(), np.array(message.data)))
-
-    def feel(self, acceleration, frame_id="base_link"):
-        message = Imu()
-        message.header.frame_id = frame_id
-        message.header.stamp = self.node.get_clock().now().to_msg()
-        felt = message.linear_acceleration
-        felt.x, felt.y, felt.z = map(float, acceleration)
-        self._imu.publish(message)
 
     def well(self):
         """Send a good state."""

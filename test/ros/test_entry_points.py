@@ -85,19 +85,6 @@ def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(ros, c
         entry_points.simulator_node()
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
-    ros(None)
-    monkeypatch.setattr(sys, "argv", [node, "--help"])
-    assert getattr(entry_points, node)() == 0
-    said = capsys.readouterr().out
-    assert f"ros2 run mbs_dynamics {node} --ros-args" in said
-    for one in entry_points.interface_of(node).parameters:
-        default = list(one.default) if isinstance(one.default, tuple) else one.default
-        assert f"\n  {one.full_name} ({default!r}{one.unit and ' ' + one.unit})\n" in said
-    assert all(len(line) <= 100 for line in said.splitlines())
-
-
 def test_an_interrupt_while_modules_are_imported_is_no_failure(ros, monkeypatch):
     ros(CURRENT)
     handlers = {}

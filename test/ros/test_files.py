@@ -15,7 +15,6 @@ from mbs_dynamics.ros.interface import applies, read_parameters
 from mbs_dynamics.ros.robot_description import (
     UnknownXacroArgumentError,
     read_robot,
-    split_arguments,
 )
 
 pytestmark = pytest.mark.backend_independent
@@ -74,7 +73,7 @@ def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_pat
     missing.write_text(PENDULUM.replace("$(arg mass)", "$(arg weight)"), encoding="utf-8")
     said = refusal(UrdfError, read_robot, "urdf", str(missing), "nam:=a")
     assert "Undefined substitution argument weight" in said
-    assert "did you mean 'name' by 'nam'?" in said
+    assert "(xacro_args: nam:=a)" in said
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_pat
     [
         ("arm7.udrf", r"urdf: there is no file '.*arm7.udrf' \(did you mean 'arm7.urdf'\?\)"),
         ("none/arm7.urdf", "and no folder '.*none'"),
-        ("parameters.yaml", "which is not XML; it begins with '/\\*\\*:.*Valid is a URDF"),
+        ("parameters.yaml", "which is not XML; it begins with '/\\*\\*:.*must be a URDF"),
         ("binary.urdf", "binary.urdf', which cannot be read"),
     ],
 )
@@ -105,14 +104,6 @@ def test_a_description_may_have_any_encoding(tmp_path, encoding):
 def test_xacro_arguments_without_a_xacro_file_are_refused():
     said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
     assert "arm7.urdf' is not a .xacro file" in said
-
-
-def test_malformed_xacro_arguments_are_refused():
-    assert split_arguments("a", " x:=1  y:=a:=b z:=") == {"x": "1", "y": "a:=b", "z": ""}
-    assert "'mass=2'; must be name:=value" in refusal(
-        ArgumentError, split_arguments, "xacro_args", "mass=2"
-    )
-    assert "No closing quotation" in refusal(ArgumentError, split_arguments, "xacro_args", "a:='b")
 
 
 @pytest.mark.parametrize(
@@ -152,18 +143,6 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
     else:
         said = refusal(ArgumentError, read_parameters, "params_file", str(path), name)
         assert f"must be a file with parameters of {name}" in said
-
-
-def test_a_file_without_parameters_is_refused(tmp_path):
-    path = tmp_path / "parameters.yaml"
-    for text, message in (
-        ("", "no key 'ros__parameters'"),
-        ("a: [1", "which is not YAML: while parsing a flow sequence"),
-        ("/right/arm: {ros__parameters: {a: 1}}", "has parameters of /right/arm; valid"),
-    ):
-        path.write_text(text, encoding="utf-8")
-        said = refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
-        assert message in said
 
 
 LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 10))

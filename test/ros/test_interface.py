@@ -30,23 +30,6 @@ def test_the_tables_need_no_ros():
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_every_entry_is_complete(node):
-    interface = interface_of(node)
-    assert interface.node == node
-    for one in (*interface.subscribed, *interface.published, *interface.services):
-        assert one.description.endswith(".")
-        kind = "srv" if one in interface.services else "msg"
-        assert re.fullmatch(rf"\w+/{kind}/\w+", one.type)
-    names = [one.name for one in interface.parameters]
-    for one in interface.parameters:
-        assert one.description.endswith(".")
-        assert one.type in ("bool", "double", "string", "double_array", "string_array")
-    for one in (*interface.subscribed, *interface.published):
-        parameter = one.name[1:-1] if one.name.startswith("<") else None
-        assert parameter is None or parameter in names
-
-
 FILES = {
     "dynamics": "dynamics_node",
     "gravity_compensation": "gravity_compensation_node",

@@ -25,11 +25,7 @@ from launch_bench import (
 )
 from ros_bench import NodeProcess, Probe, twist_of
 from std_srvs.srv import SetBool
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import TIMEOUT
-
-import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -73,50 +69,6 @@ def test_launch_with_a_xacro_file(installed, tmp_path):
         assert process.stop(signal.SIGINT) == 0
 
 
-def test_trajectories_reach_the_controller_with_efforts(installed):
-    class FeedForward(Launched):
-        def command(self, *arguments):
-            return launch_command("feed_forward", self.namespace, *arguments)
-
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    q = np.linspace(-1.0, 1.0, model.n)
-    point = JointTrajectoryPoint(positions=q.tolist(), accelerations=[0.1] * 7)
-    point.velocities = [0.2] * 7
-    planned = JointTrajectory(joint_names=model.joint_names, points=[point])
-    arguments = [f"urdf:={robot_path('arm7')}", "controller:=arm_controller"]
-    with FeedForward(*arguments) as process, Probe(process) as probe:
-        heard, space = [], process.namespace
-        probe.node.create_subscription(
-            JointTrajectory, f"{space}/arm_controller/joint_trajectory", heard.append, 1
-        )
-        sent = probe.node.create_publisher(JointTrajectory, f"{space}/planned_trajectory", 1)
-        probe.until(lambda: heard, again=lambda: sent.publish(planned), every=0.1)
-        efforts = mbs.inverse_dynamics(model, q, np.full(7, 0.2), np.full(7, 0.1))
-        np.testing.assert_allclose(heard[0].points[0].effort, efforts, rtol=1e-12)
-        assert heard[0].points[0].positions == point.positions
-        assert process.stop(signal.SIGINT) == 0
-
-
-def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
-    own = tmp_path / "own.launch.py"
-    text = re.search(r"```python\n(.*?IncludeLaunchDescription.*?)```", PAGE, re.DOTALL)[1]
-    own.write_text(text.replace('"left"', 'LaunchConfiguration("namespace")'), encoding="utf-8")
-    with own.open("a", encoding="utf-8") as file:
-        file.write("\nfrom launch.substitutions import LaunchConfiguration\n")
-
-    class Own(Launched):
-        def command(self, *arguments):
-            return launch_command(own, self.namespace, *arguments)
-
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    with Own() as process, Probe(process) as probe:
-        probe.hear("twist/tool")
-        (twist,) = probe.answer(["twist/tool"], model.joint_names, np.ones(7), np.ones(7))
-        V = mbs.twists(model, np.ones(7), np.ones(7), representation="spatial")[-1]
-        np.testing.assert_allclose(twist_of(twist), [*V[3:], *V[:3]], atol=1e-12)
-        assert process.stop(signal.SIGINT) == 0
-
-
 def refusal(name, *arguments):
     """Return the only line of errors of a launch that must fail at once."""
     command = launch_command(name, "/refused", *arguments)
@@ -144,27 +96,6 @@ def refusal(name, *arguments):
 )
 def test_a_bad_argument_ends_the_launch_with_one_line(installed, name, argument, message):
     assert re.search(message, refusal(name, argument))
-
-
-@pytest.fixture
-def alone(installed, tmp_path, monkeypatch):
-    """Hide the packages that are installed on this machine."""
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("name", "argument", "missing"),
-    [
-        ("simulation", "rviz:=True", "robot_state_publisher"),
-        ("dynamics", "robot_state_publisher:=true", "robot_state_publisher"),
-        ("simulation", "", "dynamics_node"),
-    ],
-)
-def test_nothing_starts_if_a_package_is_missing(alone, tmp_path, name, argument, missing):
-    (tmp_path / "lib" / "mbs_dynamics" / missing).unlink(missing_ok=True)
-    given = [f"urdf:={robot_path('arm7')}", argument]
-    said = refusal(name, *filter(None, given))
-    assert f"this launch needs '{missing}', and nothing was started" in said
 
 
 def test_the_end_of_the_simulated_arm_ends_the_others(installed):

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 
 import numpy as np
 import pytest
@@ -43,24 +42,6 @@ class Launched(NodeProcess):
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     make_installation(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def foreign(installed, tmp_path):
-    """Add programs named rviz2 and robot_state_publisher that write their arguments to a file."""
-    for name in ("rviz2", "robot_state_publisher"):
-        (tmp_path / "share" / "ament_index" / "resource_index" / "packages" / name).touch()
-        (tmp_path / "share" / name).mkdir()
-        script = tmp_path / "lib" / name / name
-        script.parent.mkdir()
-        script.write_text(
-            f"#!{sys.executable}\nimport signal, sys\n"
-            f"open({str(tmp_path / name)!r}, 'w').write(' '.join(sys.argv))\n"
-            "signal.sigwait([signal.SIGINT])\n",
-            encoding="utf-8",
-        )
-        script.chmod(0o755)
-    return tmp_path
 
 
 REAL = {
@@ -117,16 +98,4 @@ def test_the_arm_floats_once_gravity_is_compensated(installed, tmp_path, real):
 
         probe.until(compensated)
         assert np.abs(held).max() > 1.0
-        assert process.stop(signal.SIGINT) == 0
-
-
-def test_rviz_starts_with_the_configuration_and_the_state_publisher(foreign):
-    with Launched("rviz:=True") as process, Watcher(process) as watcher:
-        programs = [foreign / "rviz2", foreign / "robot_state_publisher"]
-        watcher.until(lambda: all(file.exists() and file.read_text() for file in programs))
-        rviz, publisher = (file.read_text(encoding="utf-8") for file in programs)
-        share = foreign / "share" / "mbs_dynamics"
-        assert f" -d {share / 'config' / 'mbs_dynamics.rviz'} " in rviz
-        assert f"__ns:={process.namespace}" in rviz
-        assert f"__ns:={process.namespace}" in publisher
         assert process.stop(signal.SIGINT) == 0

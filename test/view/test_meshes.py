@@ -20,10 +20,10 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.mesh_files import find_mesh
 from mbs_dynamics.view.meshes import THICKNESS, appearance, unlikely_inertias
+from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
 
 pytestmark = pytest.mark.backend_independent
 

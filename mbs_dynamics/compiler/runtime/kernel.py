@@ -21,7 +21,6 @@ from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
@@ -149,24 +148,6 @@ class Kernel:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Evaluate the kernel; see the class."""
         return self._slow(self.signature.bound(args, named))
-
-    def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
-        """Return the states that follow from feeding the output back into the first input.
-
-        For kernels with one output of the shape of their first input, such as a step of an
-        integrator. Row 0 of the result (steps + 1, ..., *shape) is ``state``, and row k + 1 is the
-        kernel's output at row k. The loop over the steps is machine code.
-
-        ``state`` may have leading batch axes. Each further input, in order or by name, has either
-        the kernel's shape, or a leading axis with one value for each step (or 1), followed by axes
-        that broadcast with those of ``state``. A kernel's defaults apply.
-
-        Raises ArgumentError as a call does, and if the kernel cannot be iterated. Raises
-        SingularError if something that must be positive is not; its attribute ``trajectory`` then
-        holds the states up to the one at which that was found.
-        """
-        arrays = self.signature.arrays(self.signature.bound((state, *args), named))
-        return iterate(self.signature, self.evaluate, arrays, steps)
 
     def _slow(self, values: Sequence[Any]) -> Any:
         arrays = self.signature.arrays(values)

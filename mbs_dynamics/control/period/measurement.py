@@ -26,6 +26,10 @@ LARGEST = 1e9
 SLACK = 0.05
 """Jump in rad or m that is accepted beyond what the velocity explains, for jitter of stamps."""
 
+FALL, RISE = 0.9, 1.02
+"""Factors by which the period that is known may change with each report. It follows the steps that
+are shorter than five in six others."""
+
 TURN = 2.0 * math.pi
 
 
@@ -99,9 +103,9 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     regular = new & less(0.0, gap) & less(gap, p.timeout)
     before = select(less(0.0, s.interval), s.interval, gap)
     interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
-    # it follows the median, so that neither a pause nor bursts change it
+    # it follows the shorter steps: those over states that were lost are multiples of the period
     usual = s.stamp_interval
-    usual = select(equal(usual, 0.0), elapsed, clipped(elapsed, 0.9 * usual, 1.1 * usual))
+    usual = select(equal(usual, 0.0), elapsed, clipped(elapsed, FALL * usual, RISE * usual))
     steps = new & less(0.0, elapsed) & less(elapsed, p.timeout)
     steps = steps & (~equal(s.mode, ON) | equal(s.stamp_interval, 0.0))
     stamp = select(new, x.stamp, s.stamp)

@@ -146,8 +146,8 @@ class ControllerManager:
         """Let other callbacks of the node run for so long, by a steady clock."""
         await self._wait(Future(executor=self._node.executor), seconds)
 
-    async def _wait(self, future: Future, seconds: float) -> None:
-        """Wait for a future; give it the result None after so many seconds if it has none."""
+    async def _wait(self, future: Future, seconds: float) -> Any:
+        """Return the result of a future, None if it has none after so many seconds."""
 
         def wake() -> None:
             if not future.done():
@@ -158,7 +158,7 @@ class ControllerManager:
             seconds, wake, callback_group=self._group, clock=self._clock
         )
         try:
-            await future
+            return await future
         finally:
             self._node.destroy_timer(timer)
 
@@ -173,18 +173,12 @@ class ControllerManager:
     async def _answer(self, client: Any, request: Any, otherwise: str) -> Any:
         if not client.service_is_ready():
             raise ControllerError(f"there is no service {client.srv_name}")
-        pending = client.call_async(request)
-        either: Future = Future(executor=self._node.executor)
-        pending.add_done_callback(lambda _: either.done() or either.set_result(None))
-        try:
-            await self._wait(either, self._timeout)
-        finally:
-            client.remove_pending_request(pending)
-        if not pending.done():
+        answer = await self._wait(client.call_async(request), self._timeout)
+        if answer is None:
             raise NoAnswerError(
                 f"no answer from {client.srv_name} within {self._timeout:g} s: {otherwise}"
             )
-        return pending.result()
+        return answer
 
 
 def _services() -> Any:

@@ -165,7 +165,7 @@ class GravityCompensator:
         """Whether torques are enabled and have ramped in."""
         return self.arm is not None and self.arm.torques_are_in
 
-    def bears(self, now: float) -> bool:
+    def holds_arm(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
         return self.arm is not None and self.arm.released_for(now) <= LATEST_STATE
 
@@ -395,7 +395,7 @@ class GravityCompensator:
         if isinstance(states, States):
             rejection = self._unusable(arm, states, stamp, clock)
         if rejection is not None or isinstance(states, Rejection):
-            self._note(rejection, now)
+            self._record(rejection, now)
             return Answer(self.tick(now), rejection)
         self._report(arm, states, stamp, now)
         before = arm.stamps
@@ -405,7 +405,7 @@ class GravityCompensator:
         rejection = None
         if len(new) < len(states.joints) or not self._commanded.issuperset(new):
             rejection = self._not_used(arm, states, new)
-        self._note(rejection, now)
+        self._record(rejection, now)
         heard = not self._commanded.isdisjoint(new)
         return Answer(self._due(row, answers=heard), rejection)
 
@@ -453,7 +453,7 @@ class GravityCompensator:
             return Rejection("partial", message)
         return None
 
-    def _note(self, rejection: Rejection | None, now: float) -> None:
+    def _record(self, rejection: Rejection | None, now: float) -> None:
         """Remember whether a message was used."""
         assert self.arm is not None
         if rejection is None:
@@ -488,9 +488,6 @@ class GravityCompensator:
         if self.arm is None:
             return None
         self.arm.clear_sample(now)
-        return self._advance(now)
-
-    def _advance(self, now: float) -> list[float] | None:
         return self._due(self._period(now), answers=False)
 
     def _period(self, now: float) -> list[float]:
@@ -540,10 +537,11 @@ class GravityCompensator:
 
     # -- the service ------------------------------------------------------------------------------
 
-    def problems(self, now: float, rivals: int = 0) -> list[str]:
+    def problems(self, now: float, rivals: int = 0, trouble: str = "") -> list[str]:
         """Return all reasons why torques must not be enabled now; empty if there are none.
 
-        ``rivals`` is the number of other publishers on the command topic.
+        ``rivals`` is the number of other publishers on the command topic, ``trouble`` a problem
+        with the controllers.
         """
         settings, arm = self.settings, self.arm
         problems = [self.forbidden] if self.forbidden else []
@@ -583,6 +581,7 @@ class GravityCompensator:
             problems += filter(None, self._troubles(now))
         if self.fault is not None and self.stopping:
             problems.append("the stop after a fault is not over")
+        problems += [trouble] if trouble else []
         return [shortened(one, LONGEST_MESSAGE) for one in problems]
 
     def input_problem(self, now: float) -> str:
@@ -597,11 +596,9 @@ class GravityCompensator:
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
 
-    def enable(self, now: float, rivals: int = 0) -> str:
-        """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
-        if self.engaged:
-            return ""
-        problems = self.problems(now, rivals)
+    def enable(self, now: float, rivals: int = 0, trouble: str = "") -> str:
+        """Begin to ramp in; return why not, empty if it does. Arguments as for problems."""
+        problems = [] if self.engaged else self.problems(now, rivals, trouble)
         if not problems and self.arm is not None:
             problems = self.arm.enable(now)
         return "; ".join(problems)

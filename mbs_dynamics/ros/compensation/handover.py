@@ -71,7 +71,7 @@ class Handover:
         self.settings = settings
         self.trouble = ""
         """The problem with the controllers at the latest check; empty if there was none."""
-        self.owed = False
+        self.gives_back = False
         """Whether ``position_controller`` must hold the arm once torques are released."""
         self.alone = False
         """Whether the trouble is that torques are all that holds the arm."""
@@ -101,8 +101,6 @@ class Handover:
             return True, "; ".join(filter(None, [core.state, self.trouble]))
         self.busy = True
         try:
-            others = self._commands.other_publishers()
-            problems = core.problems(self._now(), others)
             takes_over = False
             try:
                 takes_over, self.trouble = await self._look()
@@ -110,12 +108,12 @@ class Handover:
                 self.trouble = str(error)
                 if not self._position:
                     self.trouble += "; an empty controller_manager does without"
-            problems += [self.trouble] if self.trouble else []
             core.set_holds(takes_over)
-            reason = "; ".join(problems) or core.enable(self._now(), others)
+            others = self._commands.other_publishers()
+            reason = core.enable(self._now(), others, self.trouble)
             if reason:
                 return False, reason
-            self.owed = self.settings.hands_over
+            self.gives_back = self.settings.hands_over
             if takes_over:
                 return await self._take_over(core, torques_are_in)
         finally:
@@ -263,13 +261,13 @@ class Handover:
         return Fault("controller", fault) if fault and not self.busy else None
 
     async def release(self, core: GravityCompensator) -> str:
-        """Let ``position_controller`` hold the arm, if that is owed; return the message about it.
+        """Let ``position_controller`` hold the arm, if it must; return the message about it.
 
         Whole gravity torques are commanded meanwhile, as long as states of the robot are valid, for
         at most RELEASE; then they ramp out. They end at once when the position
         controller holds. Raises ControllerError if it does not by the end of that ramp.
         """
-        if self.busy or not self.owed:
+        if self.busy or not self.gives_back:
             return ""
         self.busy = True
         try:
@@ -285,7 +283,7 @@ class Handover:
             try:
                 seen = await self._list()
                 now = self._now()
-                whole, waits = core.bears(now), now < again
+                whole, waits = core.holds_arm(now), now < again
                 held = whole and seen.torques_act
                 if whole and seen.torques_wait and (waits or seen.unusable):
                     step = seen.to_torques()  # which hold the arm until the next attempt
@@ -307,10 +305,10 @@ class Handover:
                 self.trouble = f"{self._position} does not hold the arm: {error}"
                 self._warn(self.trouble)
                 if now >= until:
-                    self.owed = False
+                    self.gives_back = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
-        self.owed, self.trouble = False, ""
+        self.gives_back, self.trouble = False, ""
         core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return message + (f"; {self._effort} is still active" if seen.torques_act else "")

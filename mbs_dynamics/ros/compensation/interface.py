@@ -228,8 +228,7 @@ GRAVITY_COMPENSATION_NODE = Interface(
         Topic(
             "~/commanded_torques",
             "sensor_msgs/msg/JointState",
-            "The commanded torques in N m or N by name, with the stamp of the joint states; begins "
-            "up to 0.1 s after the first subscription.",
+            "The commanded torques in N m or N by name, with the stamp of the joint states.",
         ),
         Topic(
             "~/enabled",

@@ -16,10 +16,8 @@ from rclpy.publisher import Publisher
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
@@ -55,50 +53,37 @@ class CommandOutputs:
         self._name = topic
         self.topic: str = node.resolve_topic_name(topic)
         """The full name of the command topic."""
-        self._command = Float64MultiArray()
-        self._effort = messages.JointMessage(joints, "effort")
+        self._joints = joints
         self._commands: Publisher | None = None
-        self._torques: Publisher | None = None
-        self._collisions: list[Publisher] = []
-        self._detects = collisions
+        self._torques = node.advertise("~/commanded_torques")
+        topics = ("~/collision", "~/contact_wrench") if collisions else ()
+        self._collisions = [node.advertise(topic) for topic in topics]
         self._count = 0
-        self._by_name = False
 
     def open(self) -> None:
-        """Create the publishers."""
+        """Create the publisher of commands."""
         self._commands = self._node.advertise("<command_topic>", self._name)
-        self._torques = self._node.advertise("~/commanded_torques")
-        if self._detects:
-            topics = "~/collision", "~/contact_wrench"
-            self._collisions = [self._node.advertise(topic) for topic in topics]
 
     def close(self) -> None:
-        """Destroy the publishers, once the last command has arrived.
+        """Destroy the publisher of commands, once the last command has arrived.
 
         A subscriber discards messages of a destroyed publisher that it has not yet received, and a
         controller would hold the command before.
         """
         self.flush()
-        for publisher in (self._commands, self._torques, *self._collisions):
-            if publisher is not None:
-                self._node.destroy_publisher(publisher)
-        self._commands = self._torques = None
-        self._collisions = []
+        if self._commands is not None:
+            self._node.destroy_publisher(self._commands)
+        self._commands = None
 
     def send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
         """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
-        if command is None or self._commands is None or self._torques is None:
+        if command is None or self._commands is None:
             return
-        self._command.data = array("d", command)
-        self._commands.publish(self._command)
-        if self._by_name:
+        self._commands.publish(Float64MultiArray(data=array("d", command)))
+        if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
-            self._torques.publish(self._effort.fill(when, np.array(command)))
+            self._torques.publish(messages.joint_message(when, self._joints, effort=command))
         self._count += 1
-
-    def look(self) -> None:
-        """Notice who subscribes to the torques by name: to ask for each command takes too long."""
-        self._by_name = self._torques is not None and self._torques.get_subscription_count() > 0
 
     def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
@@ -107,10 +92,12 @@ class CommandOutputs:
             k for k in np.flatnonzero(collision.torques).tolist() if names[k] != collision.joint
         ]
         order = [names.index(collision.joint), *watched]
-        torques = messages.JointMessage([names[k] for k in order], "effort")
-        wrench = messages.wrench_message(prefix + collision.link)
-        filled = torques.fill(stamp, collision.torques[order]), wrench.fill(stamp, collision.wrench)
-        for publisher, message in zip(self._collisions, filled, strict=False):
+        ordered, tau = [names[k] for k in order], collision.torques[order]
+        formed = (
+            messages.joint_message(stamp, ordered, effort=tau),
+            messages.wrench_message(stamp, prefix + collision.link, collision.wrench),
+        )
+        for publisher, message in zip(self._collisions, formed, strict=False):
             publisher.publish(message)
 
     def flush(self) -> None:
@@ -123,16 +110,11 @@ class CommandOutputs:
         publishing: int = self._node.count_publishers(self.topic)
         return max(0, publishing - (self._commands is not None))
 
-    def rivals(self) -> list[str]:
-        """Return the full names of the other nodes that publish on the command topic."""
-        publishing = map(full_name, self._node.get_publishers_info_by_topic(self.topic))
-        own = self._node.get_fully_qualified_name()
-        return [name for name in publishing if name != own]
-
-    def reporting(self, topic: str) -> list[str]:
-        """Return the full names of the nodes that publish on a topic of the node."""
+    def publishers_of(self, topic: str) -> list[str]:
+        """Return the full names of the other nodes that publish on a topic of the node."""
         resolved = self._node.resolve_topic_name(topic)
-        return sorted({full_name(x) for x in self._node.get_publishers_info_by_topic(resolved)})
+        names = {full_name(one) for one in self._node.get_publishers_info_by_topic(resolved)}
+        return sorted(names - {self._node.get_fully_qualified_name()})
 
     def subscribers(self) -> list[str]:
         """Return the full names of the nodes that subscribe to the command topic."""
@@ -151,26 +133,19 @@ class CommandOutputs:
 
 def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
     """Return the state of the model, and why the latest payload or gravity was refused."""
-    arm, summary = core.arm, ""
-    values: dict[str, object] = {}
-    warning = "" if arm is not None else "no robot_description yet"
+    arm, values, model = core.arm, dict[str, object](), None
     if arm is not None:
-        summary = f"model {quoted(arm.model.name)} in force"
+        model = arm.model.with_gravity(arm.gravity)
         values = {
-            "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
-            "backend": default_backend(),
-            "kernels called through": call_mechanism(default_backend()),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
             "speed not watched": ", ".join(arm.without_speed_limit) or "none",
-            **messages.environment_values(arm.gravity, core.loads),
         }
-    if core.pending is not None:
-        warning = "a new robot_description waits until no torque is commanded or held"
-    error = f"robot_description refused: {core.refused}" if core.refused else ""
-    return messages.status(
-        "model", summary, values, warning=warning, error=error, refusals=refusals
+    pending = core.pending is not None
+    waits = "a new robot_description waits until no torque is commanded or held" if pending else ""
+    return messages.model_status(
+        model, values, core.loads, waits=waits, refused=core.refused, refusals=refusals
     )
 
 
@@ -180,14 +155,13 @@ def input_status(
     """Return the state of the input: rates, latencies and rejections."""
     values: dict[str, object] = {
         "lifecycle state": lifecycle,
-        "valid": report.answered,
         **report.values,
     }
     if lifecycle not in ("inactive", "active"):
         return messages.status("input", f"not configured: {lifecycle}", values)
     problem, unused = core.input_problem(now), ""
     if report.rejected:
-        unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+        unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
     inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
     if inactive:
         values["inactive checks"] = inactive

@@ -18,8 +18,9 @@ from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.messages import KnownEffortsMessage, seconds_of
+from mbs_dynamics.ros.messages import joint_message, seconds_of
 from mbs_dynamics.ros.node_base import message_type
+from mbs_dynamics.ros.performance import InputStatistics
 
 if TYPE_CHECKING:
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -85,80 +86,45 @@ class Answer(NamedTuple):
     """(n,) in N m or N, by inverse dynamics."""
 
 
-class DesiredMotion:
-    """Computes the torques and servo goals of desired points for one robot, and counts them."""
+def answers_to(
+    robot: Robot, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
+) -> list[Answer] | Rejection:
+    """Return an answer to each point of the joints ``names``; see :func:`desired_state`.
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
-        self._joints = robot.model.joint_names
-        self.names = robot.settings.desired_joints or self._joints
-        """The joints of points without names."""
-        self.answered = 0
-        self.rejected = 0
-        self.last_rejection = ""
-        self._reported = 0
-        self._began: float | None = None
-        """When servo goals began to lead desired points."""
+    One bad point rejects them all.
+    """
+    joints = robot.model.joint_names
+    if not points:
+        return Rejection("no_points", "the trajectory has no points")
+    unknown = [name for name in names if name not in joints]
+    if unknown:
+        message = f"the robot has no joint {quoted(unknown[0])}; its joints are: {listed(joints)}"
+        return Rejection("unknown_joint", message)
+    if len(set(names)) < len(names):
+        return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
+    places, answers = [joints.index(name) for name in names], []
+    for k, point in enumerate(points):
+        state = desired_state(point, names, joints, measured)
+        if isinstance(state, Rejection):
+            which = f"point {k}: " if len(points) > 1 else ""
+            return state._replace(reason=which + state.reason)
+        answers.append(Answer(places, state, robot.torques_for(*state)))
+    return answers
 
-    def answers(
-        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
-    ) -> list[Answer] | Rejection:
-        """Return an answer to each point; see :func:`desired_state`.
 
-        ``names`` are the joints of the points, ``desired_joints`` if empty. One bad point rejects
-        them all.
-        """
-        names = tuple(names) or self.names
-        states = self._states(names, points, measured)
-        if isinstance(states, Rejection):
-            self.rejected += 1
-            self.last_rejection = states.reason
-            return states
-        self.answered += len(points)
-        places = [self._joints.index(name) for name in names]
-        return [Answer(places, state, self.robot.torques_for(*state)) for state in states]
+def servo_goals(robot: Robot, answer: Answer, share: float) -> tuple[FloatArray, list[str]]:
+    """Return the servo goals (k,) in rad or m of the joints of a point, and limited joints.
 
-    def goals(self, answer: Answer, now: float, after: float = 0.0) -> tuple[FloatArray, list[str]]:
-        """Return the servo goals (k,) in rad or m of the joints of a point, and limited joints.
-
-        These need a larger distance between goal and desired position than their limit. The point
-        is to be reached ``after`` so many seconds from ``now`` in s, of a steady clock.
-        """
-        arm = self.robot.servos
-        assert arm is not None
-        if self._began is None:
-            self._began = now
-        share = min(1.0, max(0.0, now + after - self._began) / RAMP)
-        q, qd, _ = answer.state
-        goals = arm.goals(q, qd, torques=answer.torques, share=share)
-        most = share * arm.most * (1.0 - ROUNDING)
-        limited = [self._joints[k] for k in answer.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
-        return goals[answer.places], limited
-
-    def _states(
-        self, names: tuple[str, ...], points: Sequence[Point], measured: FloatArray | None
-    ) -> list[FloatArray] | Rejection:
-        if not points:
-            return Rejection("no_points", "the trajectory has no points")
-        unknown = [name for name in names if name not in self._joints]
-        if unknown:
-            message = f"the robot has no joint {quoted(unknown[0])}; its joints are: "
-            return Rejection("unknown_joint", message + listed(self._joints))
-        if len(set(names)) < len(names):
-            return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
-        states = []
-        for k, point in enumerate(points):
-            state = desired_state(point, names, self._joints, measured)
-            if isinstance(state, Rejection):
-                which = f"point {k}: " if len(points) > 1 else ""
-                return state._replace(reason=which + state.reason)
-            states.append(state)
-        return states
-
-    def rejected_since_report(self) -> int:
-        """Return how many points were rejected since the call before."""
-        rejected, self._reported = self.rejected - self._reported, self.rejected
-        return rejected
+    The goals lead the point by a ``share`` of the sag. Limited joints need a larger distance
+    between goal and desired position than their limit.
+    """
+    arm, names = robot.servos, robot.model.joint_names
+    assert arm is not None
+    q, qd, _ = answer.state
+    goals = arm.goals(q, qd, torques=answer.torques, share=share)
+    most = share * arm.most * (1.0 - ROUNDING)
+    limited = [names[k] for k in answer.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
+    return goals[answer.places], limited
 
 
 def check_feed_forward(settings: DynamicsSettings) -> None:
@@ -190,17 +156,17 @@ class FeedForward:
         measured: Callable[[], FloatArray | None],
     ) -> None:
         self._node, self._in_force, self._measured = node, in_force, measured
-        self.motion: DesiredMotion | None = None
-        """None without a robot, or if the settings do not ask for it."""
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
-        self._message = KnownEffortsMessage()
         self._asked: tuple[object, ...] = ()
+        self.restart()
 
-    def adopt(self, robot: Robot | None) -> None:
-        """Compute for another robot, or for none."""
-        wanted = robot is not None and robot.settings.answers_desired
-        self.motion = DesiredMotion(robot) if wanted and robot is not None else None
+    def restart(self) -> None:
+        """Begin with another robot."""
+        self.statistics = InputStatistics(self._node.steady_time())
+        """Of desired points and trajectories."""
+        self._began: float | None = None
+        """When servo goals began to lead desired points, in s."""
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Create the topics that the settings ask for in an active node, or destroy them."""
@@ -232,64 +198,72 @@ class FeedForward:
             )
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
-        answers = self._answers("point", (), [message])
-        if answers is not None and self.motion is not None:
-            self._publish(self._node.stamp_now(), self.motion.names, answers[0])
+        if answered := self._answered("point", (), [message]):
+            robot, names, (answer,) = answered
+            self._publish(self._node.stamp_now(), robot, names, answer)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        answers = self._answers("trajectory", message.joint_names, message.points)
-        if answers is None or self.motion is None:
+        answered = self._answered("trajectory", message.joint_names, message.points)
+        if answered is None:
             return
+        robot, _, answers = answered
+        pairs = list(zip(message.points, answers, strict=True))
         if TRAJECTORY_TORQUES in self._publishers:
-            for point, answer in zip(message.points, answers, strict=True):
+            for point, answer in pairs:
                 point.effort = array("d", answer.torques[answer.places].tobytes())
             self._publishers[TRAJECTORY_TORQUES].publish(message)
         if TRAJECTORY_GOALS in self._publishers:
-            now = self._node.steady_time()
-            for point, answer in zip(message.points, answers, strict=True):
-                after = seconds_of(point.time_from_start)
-                goals = self._goals(self.motion, answer, now, after)
+            for point, answer in pairs:
+                goals = self._goals(robot, answer, seconds_of(point.time_from_start))
                 point.positions = array("d", goals.tobytes())
                 point.effort = array("d")
             self._publishers[TRAJECTORY_GOALS].publish(message)
 
     def _on_controller_state(self, message: Any) -> None:
-        names = tuple(message.joint_names)
         desired = message.reference
         desired.effort = []  # a command of the controller, no request
-        answers = self._answers("controller state", names, [desired])
-        if answers is not None:
-            self._publish(message.header.stamp, names, answers[0])
+        if answered := self._answered("controller state", message.joint_names, [desired]):
+            robot, names, (answer,) = answered
+            self._publish(message.header.stamp, robot, names, answer)
 
-    def _answers(
+    def _answered(
         self, what: str, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
-    ) -> list[Answer] | None:
-        """Return the answers to points, or None, and a log line, if one is rejected."""
-        robot = self._in_force()
-        if self.motion is None or robot is None:
+    ) -> tuple[Robot, Sequence[str], list[Answer]] | None:
+        """Return the robot, the joints of points, and the answers to these.
+
+        None, and a log line, if a point is rejected.
+        """
+        robot, begin = self._in_force(), self._node.steady_time()
+        if robot is None:
             self._node.warn("desired", f"desired {what} rejected: there is no model yet")
             return None
-        self.motion.robot = robot  # under the present gravity and loads
+        names = names or robot.settings.desired_joints or robot.model.joint_names
         asked = [(p.positions, p.velocities, p.accelerations, p.effort) for p in points]
-        answers = self.motion.answers(names, asked, self._measured())
+        answers = answers_to(robot, names, asked, self._measured())
         if isinstance(answers, Rejection):
+            self.statistics.rejected(answers)
             self._node.warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
             return None
-        return answers
+        self.statistics.answered(begin, self._node.steady_time())
+        return robot, names, answers
 
-    def _publish(self, stamp: Time, names: tuple[str, ...], answer: Answer) -> None:
+    def _publish(self, stamp: Time, robot: Robot, names: Sequence[str], answer: Answer) -> None:
         if TORQUES in self._publishers:
             tau = answer.torques[answer.places]
-            self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))
-        if GOALS in self._publishers and self.motion is not None:
-            goals = self._goals(self.motion, answer, self._node.steady_time())
+            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
+        if GOALS in self._publishers:
+            goals = self._goals(robot, answer)
             self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
 
-    def _goals(
-        self, motion: DesiredMotion, answer: Answer, now: float, after: float = 0.0
-    ) -> FloatArray:
-        """Return the servo goals (k,) of a point, and log which of them are limited."""
-        goals, limited = motion.goals(answer, now, after)
+    def _goals(self, robot: Robot, answer: Answer, after: float = 0.0) -> FloatArray:
+        """Return the servo goals (k,) of a point that is due ``after`` so many s; log limited ones.
+
+        They begin at the desired points, and lead them by the whole sag after RAMP.
+        """
+        now = self._node.steady_time()
+        self._began = now if self._began is None else self._began
+        share = min(1.0, max(0.0, now + after - self._began) / RAMP)
+        goals, limited = servo_goals(robot, answer, share)
         if limited:
             self._node.warn(
                 "servo goals",

@@ -64,11 +64,11 @@ class Output(ABC):
         """Return what the kernel of a robot must compute for it."""
 
     @abstractmethod
-    def message(self, robot: Robot, k: int) -> Any:
-        """Return the message to fill, for the body or joint number ``k``."""
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        """Return the message with a :meth:`value`, for the body or joint number ``k``."""
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        """Return what the message is filled with; None if there is nothing to publish.
+        """Return what the message is to hold; None if there is nothing to publish.
 
         By default it is the result of the same name, or its row k where each body has a topic.
         """
@@ -93,10 +93,10 @@ class GravityTorques(Output):
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.gravity_torques, robot)}
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import JointMessage
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import joint_message
 
-        return JointMessage(robot.joint_names, "effort", frame_id=robot.frame())
+        return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         tau = results[self.name]
@@ -135,10 +135,10 @@ class BaseWrench(Output):
     def algorithms(self, robot: Robot) -> Algorithms:
         return {}
 
-    def message(self, robot: Robot, k: int) -> Any:
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import wrench_message
 
-        return wrench_message(robot.frame(robot.model.body_names[0]))
+        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         bias = results["bias_torques"]
@@ -160,10 +160,10 @@ class Twists(Output):
         rep = robot.settings.body_representation
         return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
 
-    def message(self, robot: Robot, k: int) -> Any:
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import twist_message
 
-        return twist_message(robot.frame(robot.twist_frame(robot.bodies[k])))
+        return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
 
 
 class Velocities(Twists):
@@ -183,10 +183,10 @@ class Velocities(Twists):
         rep = "spatial" if spatial else "body_fixed"
         return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
 
-    def message(self, robot: Robot, k: int) -> Any:
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import velocity_message
 
-        return velocity_message(*robot.velocity_frames(robot.bodies[k]))
+        return velocity_message(stamp, *robot.velocity_frames(robot.bodies[k]), value)
 
 
 class Jacobians(Output):
@@ -205,11 +205,11 @@ class Jacobians(Output):
             for k, body in enumerate(robot.bodies)
         }
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import JacobianMessage
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import jacobian_message
 
         names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
-        return JacobianMessage(names, robot.bodies[k], rep)
+        return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         return results[f"jacobian_{k}"]
@@ -225,10 +225,11 @@ class MassMatrix(Output):
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.mass_matrix, robot)}
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import matrix_message
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import array_message
 
-        return matrix_message(velocity_names(robot.model.joints))
+        names = ",".join(velocity_names(robot.model.joints))
+        return array_message(stamp, value, (names, names))
 
 
 class CenterOfMass(Output):
@@ -241,10 +242,10 @@ class CenterOfMass(Output):
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: mbs.center_of_mass}
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import PointMessage
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import point_message
 
-        return PointMessage(robot.frame())
+        return point_message(stamp, robot.frame(), value)
 
 
 class Energy(Output):
@@ -260,10 +261,10 @@ class Energy(Output):
         kinetic = _recursion(mbs.kinetic_energy, robot)
         return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import EnergyMessage
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import ENERGIES, array_message
 
-        return EnergyMessage()
+        return array_message(stamp, value, (",".join(ENERGIES[: len(value)]),))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         if results["kinetic_energy"] is None:
@@ -289,10 +290,10 @@ class JointWrenches(Output):
         options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
         return {self.name: (mbs.joint_wrenches, options)}
 
-    def message(self, robot: Robot, k: int) -> Any:
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import wrench_message
 
-        return wrench_message(robot.frame(robot.wrench_links[k]))
+        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
 
 
 class ExternalTorques(Output):
@@ -312,10 +313,11 @@ class ExternalTorques(Output):
     def algorithms(self, robot: Robot) -> Algorithms:
         return {"momentum": _recursion(mbs.generalized_momentum, robot)}
 
-    def message(self, robot: Robot, k: int) -> Any:
-        from mbs_dynamics.ros.messages import KnownEffortsMessage
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import joint_message
 
-        return KnownEffortsMessage(robot.frame())
+        names, tau = value
+        return joint_message(stamp, names, effort=tau, frame_id=robot.frame())
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         return None if contact.torques is None else (contact.joints, contact.torques)
@@ -335,10 +337,10 @@ class ToolWrench(ExternalTorques):
         options = {"body": robot.tool_body, "representation": "body_fixed"}
         return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
 
-    def message(self, robot: Robot, k: int) -> Any:
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import wrench_message
 
-        return wrench_message(robot.frame(robot.tool_body))
+        return wrench_message(stamp, robot.frame(robot.tool_body), value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         return None if contact.wrench is None else contact.wrench.W

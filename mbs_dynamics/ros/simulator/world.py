@@ -115,7 +115,10 @@ class World:
         """Simulate one period under commanded efforts (n,); False if halted."""
         if self.halted:
             return False
-        self._expire_pushes()
+        if self._pushes:
+            lasting = {x: push for x, push in self._pushes.items() if push[1] > self.time + 1e-9}
+            self._pushes = lasting
+            self._wrenches = body_wrenches(self.model, {x: W for x, (W, _) in lasting.items()})
         efforts = self._limited(commands)
         if self.braked:
             self.efforts = efforts
@@ -140,7 +143,7 @@ class World:
         self.state = self.initial.copy()
         self.efforts = np.zeros(self.model.n)
         self._pushes.clear()
-        self._wrenches[:] = 0.0
+        self._wrenches = np.zeros((self.model.nb, 6))
         self.halted = ""
         self.braked = self.settings.brakes
 
@@ -204,7 +207,6 @@ class World:
             )
         body_wrenches(self.model, {link: W})  # raises for an invalid link
         self._pushes[link] = W, self.time + DISTURBANCE_DURATION
-        self._sum_pushes()
 
     def hang(self, load: LinkLoad) -> None:
         """Fix a load to the robot, in place of the one that its link carries; 0 kg removes it.
@@ -234,17 +236,6 @@ class World:
         )
         stepper.step(self.state, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
         return stepper
-
-    def _expire_pushes(self) -> None:
-        over = [link for link, (_, until) in self._pushes.items() if until <= self.time + 1e-9]
-        for link in over:
-            del self._pushes[link]
-        if over:
-            self._sum_pushes()
-
-    def _sum_pushes(self) -> None:
-        pushes = {link: W for link, (W, _) in self._pushes.items()}
-        self._wrenches[:] = body_wrenches(self.model, pushes)
 
     def _wild(self, state: FloatArray) -> str:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
@@ -306,33 +297,19 @@ class EffortCommands:
 
     def __init__(self, joint_names: Sequence[str], joints: Sequence[str] = ()) -> None:
         self.joints = tuple(joints) or tuple(joint_names)
-        self.accepted = 0
-        self.rejected = 0
-        self.latest: float | None = None
-        """Simulated time in s of the latest valid command; None if there was none."""
         self._places = {name: k for k, name in enumerate(joint_names)}
-        self.efforts = np.zeros(len(joint_names))
-        """(n,) the efforts in force, in N m or N."""
+        self.reset()
 
     def reset(self) -> None:
         """Forget all commands."""
-        self.efforts = np.zeros(len(self._places))
-        self.latest = None
+        self.efforts: FloatArray = np.zeros(len(self._places))
+        """(n,) the efforts in force, in N m or N."""
+        self.given = False
+        """Whether there was a valid command."""
 
-    def set(
-        self, efforts: Sequence[float], now: float, names: Sequence[str] | None = None
-    ) -> Rejection | None:
+    def set(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> Rejection | None:
         """Store efforts of these joints, by default ``joints``, or return why they are refused."""
         names = self.joints if names is None else names
-        rejection = self._problem(efforts, names)
-        if rejection is not None:
-            self.rejected += 1
-            return rejection
-        self.efforts[[self._places[name] for name in names]] = efforts
-        self.accepted, self.latest = self.accepted + 1, now
-        return None
-
-    def _problem(self, efforts: Sequence[float], names: Sequence[str]) -> Rejection | None:
         if len(efforts) != len(names) or not names:
             message = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
             return Rejection("length", message)
@@ -345,51 +322,31 @@ class EffortCommands:
             return Rejection("duplicate_joints", f"named more than once: {listed(twice)}")
         if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
             return wild_numbers("effort", names, efforts)
+        self.efforts[[self._places[name] for name in names]] = efforts
+        self.given = True
         return None
 
 
 class Pacer:
-    """Counts the periods that are due, by a steady clock in s, and catches up to LONGEST_LAG.
+    """Counts the periods that are due, by a steady clock in s, and catches up to LONGEST_LAG."""
 
-    ``period`` is simulated; ``factor`` is simulated seconds per second.
-    """
-
-    def __init__(self, period: float, factor: float, now: float) -> None:
-        self.period = period
+    def __init__(self, interval: float, now: float) -> None:
         self.skipped = 0
-        """Number of periods that were due and are not caught up, in all."""
-        self._reported = 0
-        self.change(factor, now)
+        """Number of periods that were due and are not caught up."""
+        self.restart(interval, now)
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two periods."""
-        return self.period / self._factor
-
-    def change(self, factor: float, now: float) -> None:
-        """Change the pace and restart the counts."""
-        self._factor = factor
-        self._start, self._done = now, 0
-        self._since, self._periods, self._reported = now, 0, self.skipped
+    def restart(self, interval: float, now: float) -> None:
+        """Count from now on, with another interval in s between two periods."""
+        self.interval, self._start, self._done = interval, now, 0
 
     def due(self, now: float) -> int:
         """Return how many periods are due now, the one that is nearest included."""
         due = math.floor((now - self._start) / self.interval + 0.5) - self._done
-        most = max(1, math.ceil(LONGEST_LAG / self.interval))
-        if due > most:
-            self.skipped += due - most
-            self._done += due - most
-            due = most
-        return max(due, 0)
+        beyond = max(0, due - max(1, math.ceil(LONGEST_LAG / self.interval)))
+        self.skipped += beyond
+        self._done += beyond
+        return max(0, due - beyond)
 
     def did(self, periods: int) -> None:
         """Record simulated periods."""
         self._done += periods
-        self._periods += periods
-
-    def report(self, now: float) -> tuple[float, float]:
-        """Return the rate in Hz and the lag in s that was not caught up; begin the next report."""
-        rate = self._periods / max(now - self._since, 1e-9)
-        lost = (self.skipped - self._reported) * self.interval
-        self._since, self._periods, self._reported = now, 0, self.skipped
-        return rate, lost

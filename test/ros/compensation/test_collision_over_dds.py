@@ -3,6 +3,7 @@
 """A collision over DDS: an arm in simulator_node is pushed as it moves, and its node reacts."""
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY
 from impedance_bench import ImpedanceProcess, Operator
@@ -24,6 +25,7 @@ IMPACT, SUSTAINED = 8.0, 80.0
 """Thresholds in N m."""
 
 
+@pytest.mark.slow  # detection, messages and reaction have quick tests of their own
 def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_path):
     thresholds = tmp_path / "thresholds.yaml"
     row = Threshold(IMPACT, 0.0, SUSTAINED, 0.0, 1.0)

@@ -80,7 +80,6 @@ def test_commands_arrive_and_are_counted(node):
     node.create_subscription(JointState, "~/commanded_torques", torques.append, 10)
     wait_until(lambda: outputs.traffic().subscribers == 1)
     wait_until(lambda: matched(node, "commanded_torques") == 1)
-    outputs.look()
     outputs.send(None)
     outputs.send([1.5, -2.0])
     wait_until(lambda: commands and torques, node)

@@ -37,11 +37,3 @@ def test_launch_with_a_position_controller(tmp_path, monkeypatch):
         arm.waits_for(Watch.DEACTIVATED)
         assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
         assert process.stop(signal.SIGINT) == 0
-
-
-@pytest.mark.parametrize("text", ["True", "true"])
-def test_launch_reads_brakes_as_users_write_it(tmp_path, monkeypatch, text):
-    make_installation(tmp_path, monkeypatch)
-    with Launched(f"command_topic:={TOPIC}", f"brakes:={text}") as process, Arm(process) as arm:
-        assert arm.get("brakes").bool_value
-        assert process.stop(signal.SIGINT) == 0

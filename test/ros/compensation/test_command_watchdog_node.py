@@ -17,7 +17,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.command_watchdog_node import Watch
+from mbs_dynamics.ros.command_watchdog_node import DEACTIVATED
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -72,7 +72,7 @@ class Arm(Probe):
         return self._value("watchdog", key)
 
     def waits_for(self, state):
-        self.until(lambda: self.value("state") == state.value)
+        self.until(lambda: self.value("state") == state)
 
     def command(self, publisher, *efforts):
         """Command once, and wait until that has arrived."""
@@ -97,7 +97,7 @@ def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_o
             commander.wait()
         arm.until(lambda: arm.there.requests)
         assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
-        arm.waits_for(Watch.DEACTIVATED)
+        arm.waits_for(DEACTIVATED)
         assert arm.there.state("forward_effort_controller") == "inactive"
         assert arm.there.state("holder") == "active"
         assert [0.0, 0.0] not in arm.heard  # the arm is handed over, not let go
@@ -118,7 +118,7 @@ def test_where_no_controller_takes_over_zeros_come_before_the_deactivation():
         arm.there.there.refusal = refusal
         publisher = arm.publisher()
         arm.command(publisher, 3.0, -1.0)
-        arm.waits_for(Watch.DEACTIVATED)
+        arm.waits_for(DEACTIVATED)
         assert arm.there.requests == [([], ["forward_effort_controller"])]
         assert heard_before[0][0] == [3.0, -1.0]
         assert heard_before[0][-1] == [0.0, 0.0]

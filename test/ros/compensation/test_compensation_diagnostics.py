@@ -7,14 +7,12 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_bench import JOINTS, Bench
+from gravity_bench import Bench
 
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.outputs import Traffic
-from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 TRAFFIC = Traffic("/commands", 1, 0, commands=100)
@@ -31,28 +29,6 @@ def command(bench, controller="", **traffic):
     return parts(outputs.command_status(bench.core, problems, TRAFFIC._replace(**traffic)))
 
 
-def test_input_that_is_good_rejected_missing_or_not_wanted():
-    bench, bad = Bench().enabled(), Rejection("partial", "joint7 is missing")
-    for lifecycle, rejected, silence, level in (
-        ("inactive", 0, 0.0, OK),
-        ("active", 1, 0.0, WARN),
-        ("unconfigured", 1, 0.0, OK),
-        ("active", 1, 1.0, ERROR),
-        ("unconfigured", 1, 1.0, OK),
-    ):
-        bench.silence(silence)
-        statistics = InputStatistics(bench.now - 1.0)
-        for _ in range(rejected):
-            statistics.rejected(bad)
-        report = statistics.report(bench.now)
-        found, message, values = parts(
-            outputs.input_status(lifecycle, bench.core, report, bench.now)
-        )
-        assert found == level
-        assert values["lifecycle state"] == lifecycle
-        assert level != WARN or "joint7 is missing" in message
-
-
 def test_command_while_disabled_says_why_it_cannot_be_enabled():
     bench, key = Bench(), "would be refused because"
     level, message, values = command(bench)
@@ -65,24 +41,6 @@ def test_command_while_disabled_says_why_it_cannot_be_enabled():
         level, message, values = command(bench, **given)
         assert level == WARN
         assert values[key] in message
-
-
-@pytest.mark.parametrize(
-    ("traffic", "level", "words"),
-    [
-        ({}, OK, "enabled"),
-        ({"subscribers": 0}, WARN, "/commands"),
-        ({"rivals": 2}, WARN, "2 other publisher(s) on /commands"),
-    ],
-)
-def test_command_while_enabled_says_what_holds_it_back(traffic, level, words):
-    bench = Bench().enabled()
-    found, message, values = command(bench, **traffic)
-    assert found == level
-    assert words in message
-    assert values["commands in the last second"] == "100"
-    last = [float(values[f"last command: {joint}"]) for joint in JOINTS]
-    assert last == pytest.approx(bench.commands[-1][1], abs=1e-4)
 
 
 @pytest.mark.parametrize(

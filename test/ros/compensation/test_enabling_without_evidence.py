@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from gravity_bench import MODEL, PERIOD, Bench, G, Q
+from gravity_bench import MODEL, Bench, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.guard import UNVERIFIED
@@ -91,47 +91,3 @@ def test_efforts_that_agree_with_gravity_let_torques_come_in_at_once():
     assert bench.state == "enabled"
     assert bench.moved < 0.02
     assert not any(bench.said)
-
-
-def test_efforts_that_end_are_a_warning_once_that_names_what_is_not_checked():
-    bench = Moving(efforts="commanded", tracking_tolerance=0.2)
-    bench.tau = mbs.gravity_torques(MODEL, Q)
-    bench.go(0.1, braked=True)
-    assert bench.core.enable(bench.now) == ""
-    bench.go(0.5)
-    assert not any(bench.warned)
-    bench.efforts = "NaN"
-    bench.go(0.5)
-    assert bench.state == "enabled"
-    assert sum(map(bool, bench.warned)) == 1
-    warning = "".join(bench.warned)
-    assert "tracking_tolerance" in warning
-    assert "joint2" in warning
-    assert bench.core.arm.inactive_checks() == [warning]
-
-
-def test_efforts_that_end_stop_an_arm_that_demands_them():
-    bench = Moving(efforts="commanded", effort_check="always")
-    bench.tau = mbs.gravity_torques(MODEL, Q)
-    bench.go(0.1, braked=True)
-    assert bench.core.enable(bench.now) == ""
-    bench.go(0.2)
-    bench.efforts = "NaN"
-    bench.go(0.5)
-    assert bench.fault == "no_effort"
-
-
-@pytest.mark.parametrize(("share", "stops"), [(0.05, False), (0.15, True)])
-def test_efforts_that_do_not_follow_the_commands_stop_an_arm_that_tracks_them(share, stops):
-    bench = Bench(effort_check="tracking")
-    off = np.zeros(7)
-    for k in range(300):
-        bench.now += PERIOD
-        commanded = np.array(bench.core.latest) if bench.core.engaged else G
-        bench.send(efforts=list(commanded + off))
-        if k == 10:
-            assert bench.core.enable(bench.now) == ""
-        elif k == 200:
-            assert bench.state == "enabled"
-            off[3] = share * MODEL.effort_limits[3]
-    assert (bench.fault == "tracking") == stops

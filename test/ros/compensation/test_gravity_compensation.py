@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
@@ -65,8 +67,13 @@ STOPS = {
 }
 
 
-@pytest.mark.parametrize("on_fault", ["hold", "ramp_down", "zero"])
-@pytest.mark.parametrize("kind", STOPS)
+@pytest.mark.parametrize(
+    ("kind", "on_fault"),
+    [
+        *((kind, "ramp_down") for kind in STOPS),
+        *itertools.product(("stale", "not_finite", "new_description"), ("hold", "zero")),
+    ],
+)
 def test_stops_on(kind, on_fault):
     bench = Bench(on_fault=on_fault, effort_check="off").enabled()
     if kind == "position_limit":
@@ -149,13 +156,6 @@ def test_what_is_not_about_this_robot_or_not_new_neither_stops_nor_feeds(kind):
         assert answer.rejected.kind == kind or bench.fault == "stale"
     assert bench.fault == "stale"
     assert 0.2 - 1e-9 <= bench.now - begin <= 0.2 + 2 * PERIOD
-
-
-def test_a_message_after_a_long_silence_is_not_taken_up_where_it_was_left():
-    bench = Bench(on_fault="hold").enabled()
-    bench.now += 0.5
-    bench.send()
-    assert bench.fault == "stale"
 
 
 def test_ramps_in_follows_and_ramps_out():
@@ -276,15 +276,14 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("every", [1, 2, 10])
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_messages_of_another_source_leave_the_arm_where_it_is(kind, every):
+def test_messages_of_another_source_leave_the_arm_where_it_is(kind):
     """As those of joint_state_publisher, which RViz's launch files start."""
     bench = Bench(damping=(3.0,) * 7).enabled()
     count = len(bench.commands)
     for k in range(100):
         bench.now += 0.5 * PERIOD
-        if k % every == 0:
+        if k % 2 == 0:
             assert FOREIGN[kind](bench).rejected is not None
         bench.now += 0.5 * PERIOD
         assert bench.send().rejected is None
@@ -316,26 +315,6 @@ def test_a_joint_that_has_jumped_and_stays_there_is_a_fault_however_long_states_
     assert bench.fault == "position_jump"
 
 
-def test_old_messages_of_other_joints_alone_are_not_merged():
-    bench = Bench(joints=JOINTS[2:], max_age=0.5, other_joints_timeout=5.0).enabled()
-
-    def receive(names, q, age, stamp=None):
-        clock = bench.nanoseconds
-        stamp = clock - int(1e9 * age) if stamp is None else stamp
-        zeros = [0.0] * len(names)
-        return bench.core.receive(
-            list(names), list(q), zeros, stamp=stamp, now=bench.now, clock=clock
-        )
-
-    bench.now += PERIOD
-    assert receive(JOINTS, Q, 0.0).rejected is None
-    bench.now += PERIOD
-    for stamp, kind in ((None, "age"), (0, "unstamped")):
-        answer = receive(JOINTS[:2], [0.4, 0.6], -3.0, stamp)
-        assert answer.rejected.kind == kind
-    np.testing.assert_allclose(bench.core.arm.state_record.q, Q)
-
-
 def test_enabling_is_refused_while_two_publishers_report_one_robot():
     bench = Bench()
     for k in range(20):
@@ -344,19 +323,6 @@ def test_enabling_is_refused_while_two_publishers_report_one_robot():
     assert "joint1: it jumped by" in bench.core.enable(bench.now)
     bench.run(1.1)  # a robot that was put elsewhere, as simulated ones are, is all right
     assert bench.core.enable(bench.now) == ""
-
-
-def test_one_wrong_state_before_enabling_is_no_motion_after_it():
-    bench = Bench()
-    bench.run(0.2)
-    bench.now += PERIOD
-    wrong = bench.send(np.where(np.arange(7) == 1, 2.06, Q))
-    assert wrong.rejected.kind == "position_jump"
-    assert "joint2: it jumped by" in bench.core.enable(bench.now)
-    bench.run(PERIOD)
-    assert bench.core.enable(bench.now) == ""
-    bench.run(1.5)
-    assert bench.state == "enabled"
 
 
 def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():

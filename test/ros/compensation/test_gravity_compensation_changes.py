@@ -89,25 +89,6 @@ def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
         bench.core.check(other.changed({"algorithm": "auto"}))
 
 
-def test_a_payload_replaces_that_of_the_same_link_and_none_takes_it_off():
-    bench = Bench()
-    bench.core.set_load(load(0.5, "link7"), bench.now)
-    bench.core.set_load(load(5.0, "tool"), bench.now)  # the same body by another name
-    bench.core.set_load(load(2.0, "tool"), bench.now)
-    bench.core.set_load(load(1.0, "link4"), bench.now)
-    assert [one.link for one in bench.core.loads] == ["link7", "tool", "link4"]
-    bench.enabled()
-    carrying = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
-    carrying = carrying.with_payload("link7", 0.5, (0.0, 0.02, 0.05))
-    carrying = carrying.with_payload("link4", 1.0, (0.0, 0.02, 0.05))
-    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
-    bench.core.set_load(load(0.0), bench.now)
-    bench.core.set_load(load(0.0, "link7"), bench.now)
-    bench.core.set_load(load(0.0, "link4"), bench.now)
-    bench.run(1.2)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -250,20 +231,6 @@ def test_a_refused_description_forbids_enabling_until_a_good_one_comes():
     bench.enabled()
 
 
-def test_a_description_that_leads_to_an_error_forbids_enabling(monkeypatch):
-    bench = Bench()
-    bench.send()
-    with monkeypatch.context() as patch:
-        patch.setattr(gravity_compensator, "Guard", None)
-        assert bench.core.describe(OTHER, bench.now)
-        with pytest.raises(TypeError):
-            bench.adopt()
-    assert "refused: it led to an internal error" in bench.core.enable(bench.now)
-    assert bench.core.describe(ARM7, bench.now)
-    assert bench.adopt()
-    bench.enabled()
-
-
 def test_a_description_of_too_many_joints_is_refused_before_it_is_compiled(monkeypatch):
     bench = Bench()
     bench.send()
@@ -293,25 +260,6 @@ def test_a_new_description_waits_until_the_torques_are_gone():
 
 
 # -- settings -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("on_fault", "explode"),
-        ("joints", ("a", "a")),
-        ("damping", (0.0, 0.0)),
-        ("damping.joint1", (-1.0, *(0.0,) * 6)),
-        ("effort_limits", (np.nan,) * 7),
-        ("effort_scale", 0.0),
-        ("ramp_time", np.inf),
-        ("gravity", (0.0, 0.0, -12.0)),
-        ("start_from", "somewhere"),
-    ],
-)
-def test_bad_settings_are_refused_by_name(name, value):
-    with pytest.raises(ArgumentError, match=name):
-        settings(**{name.partition(".")[0]: value})
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,6 @@ def test_sigint_switches_the_controllers_back(arm):
     assert arm.manager.state("positions") == "active"
 
 
-def test_a_controller_that_is_deactivated_is_a_fault(arm):
-    enabled(arm)
-    arm.manager.there.set("efforts", "inactive")
-    arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
-    arm.waits(lambda: arm.manager.state("positions") == "active")
-    assert arm.manager.requests[-1] == (["positions"], [])
-
-
 def test_a_controller_is_found_by_the_resolved_topic(ros):
     """Two arms share a manager, and each node is in a namespace of its own."""
     space = f"/shared_{os.getpid()}"
@@ -88,22 +80,5 @@ def test_a_controller_is_found_by_the_resolved_topic(ros):
             command_interfaces=tuple(EFFORTS)
         )
         arm.waits(lambda: arm.ask(True).success)
-        for one in (*manager.nodes, owner):
-            one.destroy_node()
-
-
-def test_a_controller_beside_another_manager_than_the_named_one_is_refused(ros):
-    space = f"/shared_{os.getpid()}"
-    owner = Node("owner", namespace=space)
-    given = {
-        "command_topic": f"{space}/left_efforts/commands",
-        "controller_manager": "/nowhere/controller_manager",
-    }
-    with GravityProcess(**given) as process, Driver(process) as arm:
-        manager = StandIn(owner, left_efforts=("active", *EFFORTS))
-        arm.executor.add_node(owner)
-        said = f"{space}/left_efforts receives the commands, beside {space}/controller_manager"
-        arm.waits(lambda: said in arm.ask(True).message)
-        assert arm.enabled[-1:] == [False]
         for one in (*manager.nodes, owner):
             one.destroy_node()

@@ -10,7 +10,6 @@ import select
 import signal
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -19,8 +18,7 @@ from cases import mostly_slow
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
-from impedance_bench import ImpedanceProcess
+from gravity_node_bench import JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -30,18 +28,12 @@ import mbs_dynamics as mbs
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-TEXT = ARM7.read_text(encoding="utf-8")
-
 
 @pytest.fixture(scope="module")
 def arm(ros):
     """Start a node that can be enabled, for tests that leave it able to be enabled."""
     with GravityProcess() as process, Driver(process) as driver:
         yield driver
-
-
-def stamp_of(message):
-    return 10**9 * message.header.stamp.sec + message.header.stamp.nanosec
 
 
 def test_silence_stops_it(arm):
@@ -83,39 +75,6 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     assert arm.set(compensates_itself=False) == ""
 
 
-def test_a_new_description_stops_it_and_is_taken_up_afterwards(ros):
-    with GravityProcess(robot_description=None) as process, Driver(process) as arm:
-        arm.describe(TEXT)
-        arm.enable()
-        arm.describe(TEXT)  # the same again, as a publisher that is started anew sends it
-        arm.describe(TEXT.replace("<robot", "<!-- new --><robot", 1))  # the same in other words
-        until = time.monotonic() + 0.3
-        arm.waits(lambda: time.monotonic() > until)
-        assert arm.faults() == []
-        arm.describe(TEXT.replace('effort="180"', 'effort="170"'))
-        said = "the robot_description of another robot came while enabled"
-        arm.waits(lambda: arm.faults() == [said])
-        arm.zero()
-        arm.waits(lambda: process.log.count("model 'arm7'") == 2)
-        arm.enable()
-        arm.describe("<robot/>")
-        arm.waits(lambda: "robot_description refused" in process.log)
-        arm.waits(lambda: "robot_description was refused" in arm.ask(True).message)
-
-
-def test_commands_and_named_torques_are_the_same(arm):
-    arm.enable()
-    arm.named.clear()
-    sent = arm.send(JOINTS, Q, REST)
-    arm.waits(lambda: any(stamp_of(one) == stamp_of(sent) for one in arm.named))
-    named = next(one for one in arm.named if stamp_of(one) == stamp_of(sent))
-    assert tuple(named.name) == JOINTS
-    np.testing.assert_allclose(named.effort, G, atol=1e-9)
-    assert arm.ask(False).success
-    arm.zero()
-    assert arm.silent()
-
-
 def test_payload_gravity_and_parameters_take_effect_and_some_wait_for_rest(arm):
     loaded = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7))
     goal = mbs.gravity_torques(loaded, Q)  # compiles
@@ -154,41 +113,7 @@ def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_whe
     np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
 
 
-def is_near(torques, goal):
-    return np.allclose(torques, goal, atol=0.05 * abs(goal).max())
-
-
-@pytest.mark.parametrize("kind", mostly_slow([GravityProcess, ImpedanceProcess], [GravityProcess]))
-def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
-    goal = mbs.gravity_torques(
-        MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
-    )
-    given = READY | {"robot_description": ARM7}
-    if kind is ImpedanceProcess:  # soft enough for whatever period the busy machine makes of it
-        given |= {f"stiffness.{name}": 0.01 for name in JOINTS}
-    with kind(**given) as process, Driver(process) as arm:
-        arm.waits(lambda: arm.level("input") == DiagnosticStatus.OK)
-        arm.payload("tool", 2.0, (0.0, 0.02, 0.05))
-        arm.waits(lambda: "payload in force: 2 kg" in process.log)
-        arm.gravity((0.0, 1.0, -9.7))
-        arm.waits(lambda: "gravity in force: [0, 1, -9.7]" in process.log)
-        arm.waits(lambda: arm.ask(True).success)
-        arm.waits(lambda: arm.value("state") == "enabled")
-        arm.waits(lambda: arm.commands and is_near(arm.commands[-1][1], goal))
-        assert arm.ask(False).success
-
-
 # -- nodes of their own ----------------------------------------------------------------------------
-
-
-def test_enabling_is_refused_while_another_node_commands(ros):
-    with GravityProcess() as process, Driver(process) as arm:
-        topic = f"{process.namespace}/commands"
-        rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
-        arm.waits(lambda: arm.node.count_publishers(topic) == 2)
-        arm.waits(lambda: "1 other publisher(s) on commands" in arm.ask(True).message)
-        arm.waits(lambda: arm.enabled == [False])
-        arm.node.destroy_publisher(rival)
 
 
 def test_a_second_publisher_of_commands_stops_it(ros):
@@ -266,6 +191,7 @@ class InTerminal(GravityProcess):
         self._reader.join()
 
 
+@pytest.mark.slow  # another way to receive SIGHUP
 def test_closing_the_terminal_ramps_out(ros):
     with InTerminal(on_fault="hold", ramp_time=2.0) as process, Driver(process) as arm:
         arm.enable()
@@ -279,23 +205,3 @@ def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
         arm.enable()
         arm.until(lambda: any("no valid state of" in one for one in arm.faults()), every=0.01)
         arm.zero()
-
-
-def test_the_imu_gives_gravity(ros):
-    with GravityProcess(use_imu="true") as process, Driver(process) as arm:
-        felt = np.array([0.0, 3.0, 9.0])
-
-        def well():
-            arm.feel(felt)
-            arm.well()
-
-        arm.waits(lambda: process.log.count("model 'arm7'"), well)
-        arm.waits(lambda: "no valid imu so far" in arm.ask(True).message)
-        arm.waits(lambda: arm.node.count_subscribers(f"{process.namespace}/imu"), well)
-        until = time.monotonic() + 0.3
-        arm.waits(lambda: time.monotonic() > until, well)
-        assert arm.ask(True).success
-        goal = mbs.gravity_torques(MODEL.with_gravity(-felt), Q)
-        arm.waits(lambda: arm.commands and np.allclose(arm.commands[-1][1], goal, atol=1e-9), well)
-        arm.feel((np.nan, 0.0, 0.0))
-        arm.waits(lambda: any("imu refused" in one for one in arm.faults()), well)

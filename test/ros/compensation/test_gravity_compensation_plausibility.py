@@ -50,16 +50,6 @@ def test_a_description_without_masses_is_one_remark_and_cannot_be_enabled():
     assert bench.state == "disabled"
 
 
-def test_links_with_payloads_are_limited():
-    bench = Bench(describe="")  # any link may be one of the robot to come
-    for k in range(100):
-        bench.core.set_load(load(1.0, f"link {k}"), bench.now)
-    with pytest.raises(ModelError, match="100 links"):
-        bench.core.set_load(load(1.0), bench.now)
-    bench.core.set_load(load(2.0, "link 7"), bench.now)
-    assert len(bench.core.loads) == 100
-
-
 def test_max_payload_bounds_the_sum_of_loads_on_all_links():
     bench = Bench(max_payload=3.0)
     bench.core.set_load(load(2.0, "tool"), bench.now)
@@ -99,14 +89,6 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused():
     assert bench.state == "enabled"
 
 
-def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
-    bench = Bench(effort_limits=(0.0, 30.0, *(0.0,) * 5))
-    bench.send()
-    assert "joint2 needs -34.11 against gravity, and its effort limit is 30" in (
-        bench.core.enable(bench.now)
-    )
-
-
 @pytest.mark.parametrize("length", [7.7, 11.9, 98.1, 0.0])
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
@@ -124,24 +106,6 @@ def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
     disabled = Bench()
     disabled.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
-
-
-def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
-    bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5)).enabled()
-    heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -11.7)})
-    with pytest.raises(ModelError, match="joint2"):
-        bench.core.check(heavier)
-    with pytest.raises(ModelError, match="joint2"):
-        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -11.7)), bench.now)
-    bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
-
-
-def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
-    bench = Bench().enabled()
-    bench.run(0.1)
-    bench.now += PERIOD
-    bench.send(efforts=tuple(3.0 * G))
-    assert bench.core.problems(bench.now) == []
 
 
 # -- measured efforts ------------------------------------------------------------------------------
@@ -200,32 +164,6 @@ def test_torques_begin_at_the_measured_efforts():
 # -- speeds ----------------------------------------------------------------------------------------
 
 
-def test_one_sample_of_a_quantised_velocity_stops_nothing():
-    bench = Bench(damping=(1.0,) * 7).enabled()
-    for k in range(7):
-        bench.run(PERIOD, Q, 1.3 * FASTEST * ONE[k])
-        bench.run(10 * PERIOD)
-    assert bench.state == "enabled"
-
-
-def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing():
-    k = 3
-    bench = Bench(damping=(1.0,) * 7).enabled()
-    bench.run(7 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
-    assert bench.fault == "velocity_reading"
-    assert JOINTS[k] in bench.core.fault.reason
-    begin = bench.now
-    bench.run(0.3, Q, 1.3 * FASTEST * ONE[k])
-    assert np.abs(bench.torques[-1]).max() < np.abs(G).max()
-    assert (np.abs(bench.torques[-1]) <= np.abs(G) + 1e-9).all()
-    assert bench.now > begin
-    bench.run(1.0)
-    bench.core.clear(bench.now)
-    assert bench.core.enable(bench.now) == ""
-    bench.run(1.2, Q, 0.5 * FASTEST * ONE[k])
-    np.testing.assert_allclose(bench.torques[-1], G - 0.5 * FASTEST * ONE[k], atol=1e-9)
-
-
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(PERIOD, Q, -1.4 * FASTEST * ONE[6])
@@ -242,29 +180,6 @@ def test_the_velocity_filter_smooths_what_damping_takes():
 
 
 # -- damping ends with the states ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("on_fault", ["ramp_down", "hold", "zero"])
-@pytest.mark.parametrize("period", [0.002, 0.01, 0.03])
-def test_damping_and_friction_end_within_two_periods_of_silence(on_fault, period):
-    bench = Bench(
-        damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0, on_fault=on_fault
-    ).enabled()
-    qd = np.full(7, 0.5)
-    bench.run(1.0, Q, qd, period)
-    assert np.abs(bench.torques[-1] - G).min() > 0.4
-    heard = bench.now
-    bench.now = heard + 1.9 * period
-    assert bench.tick() is None
-    bench.now = heard + 2.01 * period
-    bench.tick()
-    # the rate limit lets 3 N m go within 2 ms
-    bench.now += 0.002
-    bench.tick()
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-    assert bench.state == "enabled"
-    bench.run(period, Q, qd, period)  # the states are back
-    assert np.abs(bench.torques[-1] - G).min() > 0.4
 
 
 def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
@@ -295,19 +210,6 @@ def test_a_fault_is_followed_with_the_states_that_are_valid():
     left = 1.0 - (bench.now - begin)
     expected = left * mbs.gravity_torques(MODEL, there + PERIOD) - 3.0
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-
-
-def test_hold_leaves_gravity_alone_with_the_controller():
-    bench = Bench(damping=(3.0,) * 7, on_fault="hold").enabled()
-    bench.run(0.5, Q, np.full(7, 0.5))
-    while bench.state == "enabled":
-        bench.now += PERIOD
-        bench.send(np.nan * Q)
-        bench.tick()
-    assert bench.fault == "not_finite"
-    bench.silence(0.5)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-    assert not bench.core.at_rest
 
 
 # -- springs ---------------------------------------------------------------------------------------
@@ -385,19 +287,6 @@ def test_an_imu_that_is_late_is_a_fault(stamp, said):
     assert bench.fault == "imu"
 
 
-def test_what_the_imu_measured_on_another_robot_does_not_count():
-    bench = Bench(use_imu=True)
-    core = bench.core
-    bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
-    core.describe(ARM7.replace('effort="180"', 'effort="170"'), bench.now)
-    assert bench.adopt()
-    bench.send()
-    assert core.enable(bench.now) == "no valid imu so far"
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=2)
-    assert core.enable(bench.now) == ""
-
-
 # -- joint states in several messages --------------------------------------------------------------
 
 TWO = ARM7.replace(
@@ -435,34 +324,6 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.fault.reason.startswith("no valid state of gripper for 0.50")
-
-
-def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
-    bench = Bench(damping=(3.0,) * 7)
-    qd = np.full(7, 0.1)
-
-    def both(seconds, *parts):
-        for _ in range(round(seconds / PERIOD)):
-            bench.now += PERIOD
-            for part in parts:
-                bench.stamp += 1
-                bench.send(Q[part], qd[part], JOINTS[part])
-            bench.tick()
-
-    upper, lower = slice(0, 4), slice(4, 7)
-    both(0.1, upper, lower)
-    assert bench.core.enable(bench.now) == ""
-    both(1.2, upper, lower)
-    np.testing.assert_allclose(bench.torques[-1], G - 3.0 * qd, atol=1e-9)
-    both(0.1, upper)
-    # the wrist is damped no more, since nobody knows how it moves
-    expected = G - np.where(np.arange(7) < 4, 3.0 * qd, 0.0)
-    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-    assert bench.state == "enabled"
-    both(0.2, upper)
-    assert bench.fault == "stale"
-    assert "joint5" in bench.core.fault.reason
-    assert "joint1" not in bench.core.fault.reason
 
 
 # -- settling --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from collections import deque
 import numpy as np
 import pytest
 from gravity_bench import MODEL, Bench
-from hypothesis import Phase, assume, example, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("mujoco")
@@ -30,24 +30,6 @@ BARE = mujoco.bare(robot_path("arm7"))
 STEP = 0.001
 RAMP = 0.3
 STALE = 0.05
-TABLE = """<robot name="table"><link name="base"/><link name="top"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="axle" type="continuous"><parent link="base"/><child link="top"/>
-  <axis xyz="0 0 1"/><limit effort="87" velocity="10"/></joint></robot>"""
-
-
-class Own:
-    """Torque motors without friction or stops."""
-
-    def __init__(self, model):
-        self.model = model
-        self.q, self.qd, self.command = np.zeros((3, model.n))
-
-    def advance(self, seconds):
-        for _ in range(round(seconds / STEP)):
-            acceleration = mbs.forward_dynamics(self.model, self.q, self.qd, self.command)
-            self.qd = self.qd + STEP * acceleration
-            self.q = self.q + STEP * self.qd
 
 
 class Loop:
@@ -119,28 +101,9 @@ def nan_for_ever(loop):
     loop.report = lambda q, qd, names: loop.bench.send(q * np.nan, qd, names)
 
 
-def one_nan(loop):
-    before = loop.report
-
-    def report(q, qd, names):
-        loop.report = before
-        return loop.bench.send(q * np.nan, qd, names)
-
-    loop.report = report
-
-
-def no_velocities(loop):
-    loop.report = lambda q, qd, names: loop.bench.send(q, (), names)
-
-
 def another_publisher(loop):
     turns = iter(range(1, 10**9))
     loop.report = lambda q, qd, names: loop.bench.send(q + 0.4 * (next(turns) % 2), qd, names)
-
-
-def back_in_time(loop):
-    stamps = iter(range(1, 10**9))
-    loop.report = lambda q, qd, names: loop.bench.send(q, qd, names, stamp=next(stamps))
 
 
 def one_joint_less(loop):
@@ -149,11 +112,6 @@ def one_joint_less(loop):
 
 def disabled(loop):
     loop.bench.core.disable(loop.bench.now)
-
-
-def disabled_in_silence(loop):
-    disabled(loop)
-    silence(loop)
 
 
 def an_error(loop):
@@ -165,20 +123,16 @@ def an_error(loop):
 FAULTS = (
     silence,
     nan_for_ever,
-    one_nan,
-    no_velocities,
     another_publisher,
-    back_in_time,
     one_joint_less,
     disabled,
-    disabled_in_silence,
     an_error,
 )
 seven = functools.partial(st.lists, min_size=7, max_size=7)
 
 
 @pytest.mark.long
-@settings(max_examples=25, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(
     q=seven(st.floats(-1.2, 1.2)),
     qd=seven(st.floats(-0.8, 0.8)),
@@ -241,49 +195,3 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     may = 3.0 * period * float(np.abs(drive) @ fastest) + 1e-3
     loop.run(STALE + RAMP + 0.1)
     assert loop.most <= may
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@settings(max_examples=8, deadline=None)
-@given(
-    inertia=st.sampled_from([0.1, 1.0, 10.0]),
-    periods=st.floats(10.0, 100.0),
-    speed=st.floats(0.1, 5.0),
-    period=st.sampled_from([0.002, 0.01]),
-    on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
-)
-@example(inertia=0.1, periods=10.0, speed=1.0, period=0.002, on_fault="hold")
-def test_a_joint_on_a_vertical_axis_never_turns_back(
-    fault, inertia, periods, speed, period, on_fault
-):
-    """The damping takes 10 periods and more to stop it, and acts for less than 5 of them."""
-    damping = inertia / (periods * period)
-    bench = Bench(
-        TABLE.format(inertia=inertia),
-        joints=("axle",),
-        damping=(min(damping, 1e4),),
-        ramp_time=RAMP,
-        ramp_in_time=0.0,
-        stale_timeout=STALE,
-        on_fault=on_fault,
-    )
-    arm = Own(bench.core.arm.model)
-    loop = Loop(arm, bench, period)
-    loop.names = ("axle",)
-    arm.qd[:] = speed
-    for _ in range(20):  # guided
-        bench.now += period
-        arm.q += period * speed
-        loop.report(arm.q, arm.qd, loop.names)
-        if bench.state == "disabled":
-            assert bench.core.enable(bench.now) == ""
-    loop.due = bench.now + period
-    arm.command = bench.torques[-1]
-    fault(loop)
-    loop.settle()
-    before = 0.5 * inertia * arm.qd[0] ** 2
-    for _ in range(int((STALE + RAMP + 0.1) / STEP)):
-        loop.run(STEP)
-        assert arm.qd[0] >= 0.0
-        assert 0.5 * inertia * arm.qd[0] ** 2 <= before + 1e-9
-        before = 0.5 * inertia * arm.qd[0] ** 2

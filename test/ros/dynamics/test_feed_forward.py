@@ -23,8 +23,8 @@ from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.feed_forward import (
-    DesiredMotion,
     FeedForward,
+    answers_to,
     check_feed_forward,
     desired_state,
 )
@@ -77,19 +77,14 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
 
 def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    settings = DynamicsSettings(publish=("desired_torques",), desired_joints=("joint4", "joint2"))
-    desired = DesiredMotion(Robot(model, settings))
+    robot = Robot(model, DynamicsSettings(publish=("desired_torques",)))
     measured = np.linspace(-1.0, 1.0, 7)
     q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
     q[[3, 1]], qd[[3, 1]], qdd[[3, 1]] = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
     point = [0.1, 0.2], [0.3, 0.4], [0.5, 0.6], []
-    (answer,) = desired.answers((), [point], measured)
+    (answer,) = answers_to(robot, ("joint4", "joint2"), [point], measured)
     assert answer.places == [3, 1]
     np.testing.assert_allclose(answer.torques, mbs.inverse_dynamics(model, q, qd, qdd), rtol=1e-12)
-    desired.answers((), [([np.nan, 0.0], [], [], [])], measured)
-    assert (desired.answered, desired.rejected) == (1, 1)
-    assert desired.rejected_since_report() == 1
-    assert desired.rejected_since_report() == 0
 
 
 @pytest.mark.parametrize(
@@ -103,11 +98,10 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
 )
 def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    desired = DesiredMotion(Robot(model, DynamicsSettings(publish=("desired_torques",))))
-    rejection = desired.answers(names, points, np.zeros(7))
+    robot = Robot(model, DynamicsSettings(publish=("desired_torques",)))
+    rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-    assert (desired.answered, desired.rejected) == (0, 1)
 
 
 def test_controller_states_need_their_messages(monkeypatch):
@@ -128,12 +122,12 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
         advertise=lambda declared: SimpleNamespace(publish=published.append),
         subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
         warn=lambda *line: warned.append(line),
+        steady_time=lambda: 0.0,
     )
     asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
     model = mbs.Model.from_urdf(robot_path("arm7"))
     robot = Robot(model, asked)
     feed = FeedForward(node, lambda: robot, lambda: Q)
-    feed.adopt(robot)
     feed.listen(asked, True)
     answer = topics["jtc/controller_state"]
     assert message_type("control_msgs/msg/JointTrajectoryControllerState") is kind
@@ -177,22 +171,8 @@ def answering(servos_file, clock):
     settings = DynamicsSettings(publish=(), servos_file=servos_file)
     robot = Robot(MODEL.with_payload("link7", 1.0), settings)
     feed = FeedForward(node, lambda: robot, lambda: None)
-    feed.adopt(robot)
     feed.listen(settings, True)
     return subscribed, published, PositionArm.read(servos_file, robot.model)
-
-
-def test_servo_goals_begin_at_the_desired_point_and_then_lead_it_by_the_sag(servos_file):
-    clock, wanted = [5.0], np.linspace(-0.4, 0.5, 7)
-    subscribed, published, arm = answering(servos_file, clock)
-    assert set(subscribed) == {"~/desired", "~/desired_trajectory"}
-    whole = arm.goals(wanted)
-    for clock[0], share in ((5.0, 0.0), (5.25, 0.25), (6.0, 1.0), (60.0, 1.0)):
-        subscribed["~/desired"](JointTrajectoryPoint(positions=wanted))
-        topic, goals = published.pop()
-        assert topic == "~/servo_goals"
-        np.testing.assert_allclose(goals.data, wanted + share * (whole - wanted), atol=1e-12)
-    assert abs(whole - wanted).max() > 0.01
 
 
 def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_file):
@@ -214,14 +194,6 @@ def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_f
         np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
         assert list(point.velocities) == qd.tolist()
         assert len(point.effort) == 0
-
-
-def test_a_bad_point_moves_no_servo(servos_file):
-    subscribed, published, _ = answering(servos_file, [5.0])
-    subscribed["~/desired"](JointTrajectoryPoint(positions=np.full(7, np.nan)))
-    ((topic, line),) = published
-    assert topic == "warning"
-    assert "not finite" in line[1]
 
 
 def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):

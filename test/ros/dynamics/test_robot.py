@@ -307,16 +307,3 @@ def test_bad_loads_are_refused(load, said):
     with pytest.raises(MbsError, match=said):
         made.set_load(load)
     np.testing.assert_array_equal(formed(results(made), "gravity_torques"), before)
-
-
-def test_other_settings_act_on_the_robot_in_force():
-    made = manager(bodies=("link4",))
-    model = made.robot.model
-    made.configure(made.settings.changed({"bodies": ("link6", "tool")}))
-    assert made.robot.model is model
-    assert made.robot.bodies == ("link6", "tool")
-    found = results(made)
-    assert found["jacobian_1"] is not None
-    made.check(made.settings)
-    with pytest.raises(UnknownBodyError):
-        made.check(made.settings.changed({"bodies": ("elbow",)}))

@@ -280,27 +280,6 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     np.testing.assert_allclose(q, START, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"initial_positions": (1.0, 2.0)}, "initial_positions has shape (2,); must be (7,)"),
-        ({"joint_damping": (1.0, 2.0)}, "joint_damping has shape (2,)"),
-    ],
-)
-def test_settings_that_do_not_fit_the_robot_are_refused(changes, said):
-    with pytest.raises(ArgumentError) as caught:
-        world(**changes)
-    assert said in str(caught.value)
-
-
-def test_a_robot_without_joints_is_refused():
-    with (
-        pytest.warns(mbs.ModelWarning, match="no joint"),
-        pytest.raises(ModelError, match="joint"),
-    ):
-        world(mbs.Model.from_urdf("<robot name='r'><link name='l'/></robot>"))
-
-
 def test_a_robot_leans_on_a_table_with_what_its_springs_exert():
     height = mbs.forward_kinematics(ARM, np.array(START), bodies=["tool"])[0, 2, 3] + 0.01
     given = {**FREE, "joint_damping": (5.0,), "contact_planes": (0.0, 0.0, 2.0, height)}
@@ -316,15 +295,3 @@ def test_a_robot_leans_on_a_table_with_what_its_springs_exert():
     np.testing.assert_allclose(force, [0.0, 0.0, 1e4 * (height - C[2, 3])], rtol=1e-3, atol=1e-6)
     J = mbs.jacobian(ARM, q, "tool", representation="hybrid")
     np.testing.assert_allclose(J[3:].T @ force, 30.0 * (q - START), atol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"contact_planes": (0.0, 0.0, 1.0)}, "3 numbers"),
-        ({"contact_planes": (0.0, 0.0, 0.0, 1.0)}, "normal"),
-    ],
-)
-def test_planes_that_do_not_fit_are_refused(given, said):
-    with pytest.raises(MbsError, match=said):
-        world(**given)
