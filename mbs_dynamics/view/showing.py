@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf_visuals import Visual
 from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.view.urdf_visuals import Visual
 
 if TYPE_CHECKING:
     from mbs_dynamics.view.opening import Opened
