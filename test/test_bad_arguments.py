@@ -134,8 +134,7 @@ WRONG = [
         "gravity": [(0, 9.81)],
     }),
     (mbs.Model.from_joints, {"connections": [LINK]}, {
-        "connections": [None, [{"name": "j"}], [replace(LINK, joint="free")],
-                        [replace(LINK, name="")], [replace(LINK, parent=-1)]],
+        "connections": [None, [{"name": "j"}], [replace(LINK, joint="free")]],
         "gravity": [(0, 1)],
     }),
     (mbs.Model.from_mjcf, {"source": "<mujoco><worldbody><body><joint/><geom size='.1'/></body>"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 
@@ -46,16 +47,23 @@ READERS = {
     "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
     "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
     "validate": ["validate", "arm7", "FILE", "--gravity", "0", "0", "0"],
+    "tune-collision": ["tune-collision", "arm7", "FILE", "--gravity", "0", "0", "0"],
     "identify": ["identify", "arm7", "FILE", "--gravity", "0", "0", "0", "--force"],
 }
-NEED_TORQUES = ("simulate", "validate", "identify")
+NEED_TORQUES = ("simulate", "validate", "tune-collision", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
-PAIRS = [
-    *((f"{writer}{kind}", "retime") for writer, kinds in WRITERS.items() for kind in kinds),
-    *(("simulate.csv", reader) for reader in READERS if reader != "retime"),
+FILES = [f"{writer}{kind}" for writer, kinds in WRITERS.items() for kind in kinds]
+QUICK = (
+    *((file, "retime") for file in FILES),
+    *(("simulate.csv", reader) for reader in READERS),
     *(("excite.csv", reader) for reader in NEED_TORQUES),
-]
+)
 """Each kind of file with one reader, each reader with one kind, and those that lack torques."""
+
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow)
+    for pair in itertools.product(FILES, READERS)
+]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +125,7 @@ def test_what_a_command_writes_every_other_command_reads(file, reader, written, 
         assert not list(tmp_path.iterdir())
     else:
         assert (code, said.err.count("Traceback")) == (0, 0), said.err
-        assert reader in ("validate", "identify") or list(tmp_path.iterdir())
+        assert reader in NEED_TORQUES[1:] or list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", WRITERS["retime"])

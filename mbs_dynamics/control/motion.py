@@ -62,20 +62,17 @@ class Motion:
         self.pace = 1.0
         self.trajectory: Trajectory | None = None
         """The trajectory that is approached or played."""
+        self.holder = (False, False)
+        """Whether another controller is to hold the arm once torques are released, and does so."""
         self._kinematics: Kernel | None = None
 
     def request(
-        self,
-        action: float,
-        *,
-        holder: tuple[bool, bool],
-        sends: bool = False,
-        settle: bool = False,
-        doubt: int = 0,
+        self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> Request:
-        """Return a request; ``holder`` tells whether another one is to hold the arm, and does."""
+        """Return a request for one period."""
+        exists, holds = self.holder
         return Request(
-            action, float(sends), float(settle), float(doubt), float(holder[0]), float(holder[1]),
+            action, float(sends), float(settle), float(doubt), float(exists), float(holds),
             self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,

@@ -26,13 +26,10 @@ from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from mbs_dynamics.checks import FloatArray, positive
+from mbs_dynamics.checks import positive
 from mbs_dynamics.control.motor_table import (
     MAX_AGE,
     WHEN_SILENT,
-    Motor,
     check_keys,
     coordinate_of,
     motors_of,
@@ -104,36 +101,10 @@ class Layout(NamedTuple):
     pick: Callable[[Sequence[Any]], Sequence[Any]]
     rows: Sequence[int]
     """Rows of the table, ascending."""
-    zeros: FloatArray
-    factors: FloatArray
+    zeros: Sequence[float]
+    factors: Sequence[Sequence[float]]
     """To SI: of positions, velocities and efforts."""
     unknown: Sequence[int | str]
-
-
-def in_si(
-    positions: Sequence[Any],
-    velocities: Sequence[Any],
-    efforts: Sequence[Any],
-    zeros: Sequence[Any],
-    factors: Sequence[Sequence[Any]],
-) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return what motors report in SI units, from numbers or symbols."""
-    per_position, per_velocity, per_effort = factors
-    return (
-        list(map(mul, per_position, map(sub, positions, zeros))),
-        list(map(mul, per_velocity, velocities)),
-        list(map(mul, per_effort, efforts)),
-    )
-
-
-def _to_si(motors: Sequence[Motor | None]) -> tuple[list[float], list[list[float]]]:
-    """Return zeros and factors of positions, velocities and efforts; SI units for None."""
-    zeros = [motor.zero if motor else 0.0 for motor in motors]
-    factors = [
-        [motor.sign / getattr(motor, name) if motor else 1.0 for motor in motors]
-        for name in PER_UNIT
-    ]
-    return zeros, factors
 
 
 _command: Callable[[Iterable[Any]], MotorCommand] = partial(tuple.__new__, MotorCommand)
@@ -223,11 +194,7 @@ class Motors:
         self._none = [0.0] * len(self.motors)
         self._kp = [motor.kp for motor in self.motors]
         self._kd = [motor.kd for motor in self.motors]
-        self.layout = lru_cache(KEPT_LAYOUTS)(self._layout)
-        by_joint = {motor.joint: motor for motor in self.motors}
-        self._of_joints = lru_cache(KEPT_LAYOUTS)(
-            lambda names: _to_si([by_joint.get(name) for name in names])
-        )
+        self._layouts = lru_cache(KEPT_LAYOUTS)(self._layout)
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -246,9 +213,10 @@ class Motors:
         try:
             names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
             errors, temperatures = rest or ((0,) * len(names), (math.nan,) * len(names))
-            pick, rows, zeros, factors, unknown = self.layout(names)
-            values = pick(positions), pick(velocities), pick(efforts)
-            q, qd, tau = in_si(*values, zeros.tolist(), factors.tolist())
+            pick, rows, zeros, factors, unknown = self._layouts(names)
+            q = list(map(mul, factors[0], map(sub, pick(positions), zeros)))
+            qd = list(map(mul, factors[1], pick(velocities)))
+            tau = list(map(mul, factors[2], pick(efforts)))
         except (TypeError, ValueError):
             return self.measured(_clean(frames)) if len(frames) else _NOTHING
         measured = Measured(
@@ -260,7 +228,6 @@ class Motors:
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
-        zeros, factors = _to_si(motors)
         order = [places[row] for row in rows]
         pick: Any = tuple
         if len(order) == 1:
@@ -270,8 +237,8 @@ class Motors:
         return Layout(
             pick,
             rows,
-            np.array(zeros),
-            np.array(factors),
+            [motor.zero for motor in motors],
+            [[motor.sign / getattr(motor, name) for motor in motors] for name in PER_UNIT],
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
 

@@ -21,7 +21,8 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.identify import FRICTION_SPEEDS, Identification, identify
+from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
 from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
 from mbs_dynamics.identification.torque_model import TorqueModel

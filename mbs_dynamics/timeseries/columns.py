@@ -139,7 +139,7 @@ def _factor(name: str, kind: str, unit: str) -> float:
         word = WORDS[kind][0]
         raise TimeSeriesError(
             f"{quoted(name)} is in {quoted(unit)}; valid units are {listed(UNITS[kind])}, or a "
-            f"multiple of one, as in --columns {word}=[{_multiple(kind)}]"
+            f"multiple of one, as in --columns {word}=[0.0032 {next(iter(UNITS[kind]))}]"
         )
     return factor
 
@@ -148,10 +148,6 @@ def _declared_unit(name: str, kind: str, unit: str) -> tuple[float, bool, bool]:
     """Return factor, declared and angle of a Meaning."""
     angle = kind in ("q", "qd", "goal") and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
     return _factor(name, kind, unit), True, bool(angle)
-
-
-def _multiple(kind: str) -> str:
-    return {"t": "0.01 s", "q": "0.0015 rad", "qd": "0.1 rad/s", "tau": "0.0032 N m"}.get(kind, "")
 
 
 class Declarations:

@@ -198,7 +198,7 @@ class TimeSeries:
             if (self.positions, self.joints) != valid:
                 raise self.error(f"valid: the joints of the model, {listed(valid[0])}")
             return self
-        pairs = matched(self.name, self.joints, model.joint_names)
+        pairs = matched(self.name, self.joints, model.joint_names, self.sources)
         for joint, name in pairs.items():
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
                 column = self.column(f"q_{name}")

@@ -228,25 +228,6 @@ def test_without_velocities_it_is_nearly_as_good():
     assert any("three tenths were held out" in note for note in found.notes)
 
 
-def changed(**values):
-    return replace(recorded(1, duration=12.0), **values)
-
-
-def test_reversed_signs_are_said():
-    recording = recorded(1, duration=12.0)
-    tau = recording.tau.copy()
-    tau[:, [1, 3]] *= -1.0
-    with pytest.raises(TimeSeriesError, match=r"joint2, joint4.*sign"):
-        identify(TRUE, [replace(recording, tau=tau)])
-
-
-def test_a_driver_that_subtracts_gravity_is_said():
-    recording = recorded(1, duration=12.0)
-    tau = recording.tau - mbs.gravity_torques(TRUE, recording.q)
-    with pytest.raises(TimeSeriesError, match="gravity"):
-        identify(TRUE, [replace(recording, tau=tau)])
-
-
 def test_recordings_of_different_joints_are_refused():
     one = recorded(1, duration=12.0)
     fewer = one.of_joints(JOINTS[:6])

@@ -119,7 +119,6 @@ BAD = [
     (instead('<parent link="a"/>', '<parent link="a"/><parent link="b"/>'), "2 elements <parent>"),
     (instead('0 0 1"/>\n    <limit', '0 0 0"/>\n    <limit'), "joint 'j'"),
     (instead('<axis xyz="0 0 1"/>', "<axis/>"), "joint 'j': <axis> has no attribute 'xyz'"),
-    (instead('<origin xyz="1 2 3" rpy="0 0 0"/>', '<origin quat_xyzw="0 0 0 1"/>'), "quat_xyzw"),
     (more(mimicking("jj")), "'jj' (did you mean 'j'?)"),
     (more('<link name="x"/>' + moving("m", "a", "x", "<mimic/>")), "<mimic> has no attribute"),
     (more(mimicking("k")), "'m' cannot mimic joint 'k': 'k' is fixed"),

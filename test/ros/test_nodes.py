@@ -126,7 +126,6 @@ REQUESTED = {
     },
     "gravity_compensation_node": {"use_imu": True},
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
-    "wrench_compensation_node": {"use_imu": True},
 }
 
 
@@ -304,7 +303,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
-        ("wrench_compensation_node", {"inertial_cutoff": -1.0}, "inertial_cutoff"),
+        ("wrench_compensation_node", {"limits": [1.0, 2.0]}, "limits"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and animations: they show what the motion holds, read from the axes that are drawn."""
+"""Figures: they show what the motion holds, read from the axes that are drawn."""
 
 from __future__ import annotations
 
