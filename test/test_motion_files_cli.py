@@ -21,7 +21,6 @@ from mbs_dynamics.control.motors import Frame, Motors
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view import figures
 
 pytestmark = pytest.mark.backend_independent
 
@@ -204,14 +203,6 @@ def test_yaml_reads_back_identically(value, flow):
     text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
     assert yaml_files.read_yaml(text) == value
-
-
-@pytest.mark.parametrize("end", [0.2, 2.0, 2.01])
-@pytest.mark.parametrize("rate", [10.0, 25.0])
-def test_frames_of_an_animation_follow_time(end, rate):
-    times = figures.frame_times(end, rate)
-    assert abs(len(times) / rate - end) <= 1.5 / rate
-    assert 0.0 == times[0] <= times[-1] <= end
 
 
 @pytest.mark.long

@@ -135,12 +135,12 @@ def calibrate(
     check_single(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
         raise ArgumentError(
-            "start has two motors on one joint; valid are tables with one: calibrate one by one"
+            "start has two motors on one joint; valid: tables with one: calibrate one by one"
         )
     UnknownJointError.check(signs, model.joint_names)
     for name, sign in signs.items():
         if sign not in (1, -1):
-            raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid are 1 and -1")
+            raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid: 1 and -1")
     data = _Data(model, poses, start, signs)
     fit = data.fit()
     data.check_weight(fit)
@@ -185,7 +185,7 @@ class _Data:
         if not self.joints:
             raise ArgumentError(
                 f"efforts are those of {listed(poses.efforts)}, positions those of {listed(placed)}"
-                f"; valid are both of the same joints of {listed(model.joint_names)}"
+                f"; valid: both of the same joints of {listed(model.joint_names)}"
             )
         positions = {name: self._position(name, signs) for name in placed}
         self.drives = [positions[name] for name in self.joints]
@@ -215,7 +215,7 @@ class _Data:
         if count < FEWEST:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise ArgumentError(
-                f"poses has {count} different poses; valid are at least {FEWEST}{why}"
+                f"poses has {count} different poses; must be at least {FEWEST}{why}"
             )
 
         def merged(columns: FloatArray) -> FloatArray:
@@ -261,7 +261,7 @@ class _Data:
         rest = raw[good] - A @ (slope, zero)
         if good.sum() < FEWEST or not rest.std() < 0.05 * abs(slope) * q[good].std():
             raise ArgumentError(
-                f"position_{name} does not follow q_{name}; valid are readings of one joint"
+                f"position_{name} does not follow q_{name}; valid: readings of one joint"
             )
         return _Positions(q, int(np.sign(slope)), float(zero), float(abs(slope)))
 
@@ -269,7 +269,7 @@ class _Data:
         largest = np.nanmax(np.abs(q), initial=0.0)
         if largest > TURNS:
             raise ArgumentError(
-                f"{what} is up to {largest:.4g}; valid are rad or m up to {TURNS:g}: state the "
+                f"{what} is up to {largest:.4g}; valid: rad or m up to {TURNS:g}: state the "
                 "unit in brackets, or position_per_radian in a table of motors"
             )
 
@@ -314,7 +314,7 @@ class _Data:
                     f"the efforts are those of a load on {tool!r} alone: it leaves "
                     f"{100.0 * math.sqrt(by_load):.1f} % of them unexplained, the weight of the "
                     f"arm {100.0 * math.sqrt(by_arm):.1f} %. These drives subtract gravity from "
-                    "their efforts, which show no factors then; valid are efforts with gravity"
+                    "their efforts, which show no factors then; valid: efforts with gravity"
                 )
 
     def _matters(self, fit: GravityFit, k: int) -> bool:
@@ -337,7 +337,7 @@ class _Data:
         if unexplained > UNEXPLAINED:
             return (
                 f"not seen: gravity leaves {100.0 * unexplained:.0f} % of its efforts unexplained "
-                f"(valid is {100.0 * UNEXPLAINED:.0f} %): friction, an arm that was held or that "
+                f"(at most {100.0 * UNEXPLAINED:.0f} %): friction, an arm that was held or that "
                 "moved, or positions in another unit or direction"
             )
         if abs(fit.a[k]) < CERTAIN * fit.a_error[k]:

@@ -53,7 +53,7 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]
     if seconds < SHORTEST or not moved.any():
         named = listed(joints) if not moved.any() else ""
         raise ArgumentError(
-            f"the recording has {seconds:.3g} s of motion; valid is at least {SHORTEST:g} s"
+            f"the recording has {seconds:.3g} s of motion; must be at least {SHORTEST:g} s"
             + (f", in which {named} move by {MOVED:g} rad or m" if named else "")
         )
     tau = np.concatenate([each.tau for each in stretches])

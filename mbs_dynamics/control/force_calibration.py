@@ -59,7 +59,7 @@ GRAVITIES = (1.5, 30.0)
 """Range of lengths of gravity in m/s^2 that are accepted; unit vectors are refused."""
 
 LARGEST, LARGEST_FILE = 1e9, 2**16
-"""Size beyond which a reading is no measurement, and bytes of the largest file that is read."""
+"""Size beyond which a reading is not a measurement, and bytes of the largest file that is read."""
 
 
 class Calibration(NamedTuple):
@@ -75,13 +75,15 @@ class Calibration(NamedTuple):
     def write(self, path: Path, frame: str) -> None:
         """Write a JSON file; a file there is replaced at once, or kept as it is.
 
-        Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
+        Raises ArgumentError for a file that cannot be written or is not a calibration.
         """
         if expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
-                raise ArgumentError(f"not written over what is no calibration: {error}") from error
+                raise ArgumentError(
+                    f"will not replace what is not a calibration: {error}"
+                ) from error
         moment, force = np.split(self.bias, 2)
         fields = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
         fields |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
@@ -102,7 +104,7 @@ class Calibration(NamedTuple):
                 fields = json.loads(file.read(LARGEST_FILE))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
-                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; valid is {frame!r}")
+                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; must be {frame!r}")
             force, moment, com = (
                 checks.numbers(key, fields[key], (3,))
                 for key in ("bias_force", "bias_torque", "com")
@@ -112,9 +114,9 @@ class Calibration(NamedTuple):
                 raise ArgumentError(f"mass must not be negative; got {mass:g}")
             largest = max(mass, *np.abs([force, moment, com]).flat)
             if largest > LARGEST_LOAD:
-                raise ArgumentError(f"{largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
+                raise ArgumentError(f"{largest:g} is too large; must be at most {LARGEST_LOAD:g}")
         except (MbsError, OSError, ValueError, RecursionError) as error:
-            raise ArgumentError(f"{str(path)!r} is no valid calibration: {error}") from error
+            raise ArgumentError(f"{str(path)!r} is not a valid calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
 
 
@@ -185,7 +187,7 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
         com_error = np.sqrt(moments.errors[:3] ** 2 + (com * m_error) ** 2) / m
         if np.linalg.norm(com) > FARTHEST:
             raise ArgumentError(
-                f"the moments show a centre of mass at {_shown(com)} m; valid is at most "
+                f"the moments show a centre of mass at {_shown(com)} m; must be at most "
                 f"{FARTHEST:g} m from the sensor. Are the moments in N m, and does the sensor's "
                 "controller subtract a payload with a wrong centre of mass?"
             )
@@ -204,7 +206,7 @@ def unseen(gravities: FloatArray) -> str:
     wrong = (length < GRAVITIES[0]) | (length > GRAVITIES[1])
     if wrong.any():
         raise ArgumentError(
-            f"gravities have lengths such as {length[wrong][0]:g}; valid is {GRAVITIES[0]:g} to "
+            f"gravities have lengths such as {length[wrong][0]:g}; must be {GRAVITIES[0]:g} to "
             f"{GRAVITIES[1]:g} m/s^2"
         )
     if N < POSES:
@@ -278,7 +280,7 @@ def _checked(
         worst = np.linalg.norm(found.residuals, axis=1)
         raise ArgumentError(
             f"the {name} do not follow gravity: residual up to {worst.max():.3g} {unit} (pose "
-            f"{worst.argmax() + 1}); {cause}valid are readings in SI units of a tool that nothing "
+            f"{worst.argmax() + 1}); {cause}valid: readings in SI units of a tool that nothing "
             "touches, and the gravity in the same poses"
         )
     return found

@@ -102,7 +102,7 @@ class Mounting:
         if frame.body != self._body:
             valid = [each.name for each in self.model.frames.values() if each.body == self._body]
             raise ModelError(
-                f"link {link!r} is not fixed to the sensor's link {self.sensor!r}; valid are: "
+                f"link {link!r} is not fixed to the sensor's link {self.sensor!r}; valid: "
                 f"{listed(valid)}"
             )
         return np.asarray(se3.inverse(sensor.placement) @ frame.placement)
@@ -189,7 +189,7 @@ class ForceSensor:
         """
         W = checks.real("W", W)
         if W.shape != (6,):
-            raise ArgumentError(f"W has shape {W.shape}; valid is (6,)")
+            raise ArgumentError(f"W has shape {W.shape}; must be (6,)")
         fresh = now - self._received <= STALE_TIMEOUT
         if stamp and fresh and stamp <= self._stamp:
             if stamp == self._stamp:
@@ -286,7 +286,7 @@ class ForceSensor:
         moved = np.ptp([pose.q for _, _, pose in latest], axis=0).max()
         if moved > STILL_POSITION:
             raise ArgumentError(
-                f"the arm moves: a joint by {moved:.3g} within {STILL:g} s; valid is at most "
+                f"the arm moves: a joint by {moved:.3g} within {STILL:g} s; must be at most "
                 f"{STILL_POSITION:g} rad or m"
             )
         return [(W, pose) for _, W, pose in latest]
@@ -331,4 +331,4 @@ def stamps_apart(stamp: int, other: int) -> Rejection | None:
         return None
     word = "after" if apart > 0.0 else "before"
     message = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
-    return Rejection("stamps_apart", f"{message}; valid is {STAMP_DIFFERENCE:g} s")
+    return Rejection("stamps_apart", f"{message}; must be {STAMP_DIFFERENCE:g} s")

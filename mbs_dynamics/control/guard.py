@@ -169,7 +169,7 @@ class Guard:
         """Return every command and verdict of the periods in a file; the arm is not affected.
 
         They are the same as then, number by number, laws included. Raises ArgumentError for a file
-        that is no history, or that of another robot.
+        that is not a history, or that of another robot.
         """
         return replayed(self.model, path)
 
@@ -307,9 +307,7 @@ class Guard:
         that is invalid or out of reach.
         """
         if not self.engaged:
-            raise ArgumentError(
-                f"the state is {self.state!r}; valid are references while torques are enabled"
-            )
+            raise ArgumentError(f"the state is {self.state!r}; references need enabled torques")
         if self.running.floats_since_collision:
             raise ArgumentError("the arm floats since a collision, until torques are enabled again")
         self._laws.aim(t, reference)
@@ -403,7 +401,7 @@ class Guard:
             if angle > LARGEST_TURN:
                 raise ArgumentError(
                     f"gravity {np.asarray(gravity).tolist()} is turned by "
-                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; valid is at most "
+                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; must be at most "
                     f"{math.degrees(LARGEST_TURN):.0f} at once while torques are commanded. Is its "
                     "sign that of an imu?"
                 )
@@ -440,7 +438,7 @@ class Guard:
             links = " and ".join(repr(load.link) for load in loads)
             bound = "max_payload" if self.settings.max_payload else "the mass of the moving links"
             raise ModelError(
-                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"the payload at {links} has a mass of {mass:g} kg; must be at most "
                 f"{heaviest:.4g}, {bound}. Are these grams?"
             )
         carrying = bare

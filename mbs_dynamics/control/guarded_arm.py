@@ -107,7 +107,7 @@ class GuardedArm(Guard):
         without = [name for name in model.joint_names if name not in (*motors.joint_names, *fixed)]
         if without:
             raise ArgumentError(
-                f"no motor moves {listed(without)}; valid are joints of the table, or positions in "
+                f"no motor moves {listed(without)}; valid: joints of the table, or positions in "
                 "fixed"
             )
         settings = MotionSettings.of(motors.joint_names, **options)

@@ -107,7 +107,7 @@ class LawInForce:
         for law in every:
             if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
                 raise ArgumentError(
-                    f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                    f"the law is a {type(law).__name__}; must be a function of model, state and "
                     "reference"
                 )
         running = self._running
@@ -115,7 +115,7 @@ class LawInForce:
         traced = traced_for(before, every, running.model)
         if before.link not in ("", traced.link) and self._moves_link:
             raise ArgumentError(
-                f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; must be "
                 "to let the arm float before"
             )
         function = running.function.tracing(traced)
@@ -278,7 +278,7 @@ class LawInForce:
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed, as :meth:`Guard.pace` says."""
         if not 0.0 <= rate <= 1.0:
-            raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
+            raise ArgumentError(f"the pace is {rate:g}; must be 0 to 1")
         if self.motion.trajectory is None:
             raise ArgumentError("no trajectory is approached or played")
         self.motion.pace = rate

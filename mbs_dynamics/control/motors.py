@@ -76,17 +76,17 @@ class Measured(NamedTuple):
     """Measurements in SI units by joint; all lists have the length of ``joints``."""
 
     joints: Sequence[int]
-    """Which of ``Motors.joint_names`` were measured, ascending."""
+    """Indices into ``Motors.joint_names``, ascending."""
     positions: Sequence[float]
     velocities: Sequence[float]
     efforts: Sequence[float]
     stamps: Sequence[float]
-    """In s; of two motors the older one."""
+    """In s; for two motors the older one."""
     errors: Sequence[int]
     temperatures: Sequence[float]
-    """Of two motors the higher one."""
+    """In degrees Celsius; for two motors the higher one."""
     unknown: Sequence[int | str] = ()
-    """Motors with frames that the table does not have."""
+    """Motors that sent frames but are not in the table."""
     apart: Sequence[float] = ()
     """How far the positions of motors of one joint differ, in rad or m; empty if no joint of the
     table has two motors."""
@@ -132,13 +132,13 @@ class Motors:
         self.when_silent: str = table["when_silent"]
         if not isinstance(self.when_silent, str) or self.when_silent not in WHEN_SILENT:
             raise ArgumentError(
-                f"when_silent is {quoted(self.when_silent)}; valid are {listed(WHEN_SILENT)}"
+                f"when_silent is {quoted(self.when_silent)}; valid: {listed(WHEN_SILENT)}"
             )
         self.max_age = positive("max_age", table.get("max_age", MAX_AGE))
         """Age in s from which on a frame is stale."""
         by_joint = table["motors"]
         if not isinstance(by_joint, Mapping) or not by_joint:
-            raise ArgumentError(f"motors is {quoted(by_joint)}; valid are tables by joint")
+            raise ArgumentError(f"motors is {quoted(by_joint)}; valid: tables by joint")
         joints = {name: coordinate_of(model, name) for name in by_joint}
         self.joint_names = tuple(sorted(joints, key=lambda name: joints[name]))
         """Joints with motors, in the order of the model."""
@@ -157,7 +157,7 @@ class Motors:
             owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
             if len(owners) > 1:
                 raise ArgumentError(
-                    f"motor {motor.motor!r} is that of {listed(owners)}; valid is a motor of its "
+                    f"motor {motor.motor!r} is that of {listed(owners)}; must be a motor of its "
                     "own for each row"
                 )
         self._joints = [self.joint_names.index(motor.joint) for motor in self.motors]
@@ -207,8 +207,8 @@ class Motors:
         """Return what frames report, in SI units by joint.
 
         Frames may be of any motors, in any order, and tuples without error and temperature. Of
-        several frames of one motor the last one counts; values that are no numbers are NaN. Where a
-        joint has two motors, the latest frame of each counts.
+        several frames of one motor the last one counts; a value that is not a number is NaN. Where
+        a joint has two motors, the latest frame of each counts.
         """
         try:
             names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
@@ -288,7 +288,7 @@ class Motors:
         """
         if not len(torques) == len(positions) == len(self.joint_names):
             raise ArgumentError(
-                f"{len(torques)} torques and {len(positions)} positions; valid are those of "
+                f"{len(torques)} torques and {len(positions)} positions; valid: those of "
                 f"{listed(self.joint_names)}"
             )
         if self._shared:
@@ -337,7 +337,7 @@ def _clean(frames: Iterable[Any]) -> list[Frame]:
             motor, stamp, position, velocity, effort, error, temperature = Frame(*frame)
         except TypeError:
             raise ArgumentError(
-                f"frames holds {quoted(frame)}; valid are (motor, stamp, position, velocity, "
+                f"frames holds {quoted(frame)}; valid: (motor, stamp, position, velocity, "
                 "effort), with error and temperature if known"
             ) from None
         name = motor if isinstance(motor, int | str) else str(motor)

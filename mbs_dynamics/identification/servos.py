@@ -76,7 +76,7 @@ class ServoIdentification(NamedTuple):
     """Result of :func:`identify_servos`."""
 
     servos: dict[str, Servo]
-    """By joint."""
+    """Servos by joint name."""
     identification: Identification | None
     """Masses at true scale, from a recording with a known load; None without one."""
     notes: tuple[str, ...]

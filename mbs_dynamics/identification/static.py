@@ -70,7 +70,7 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     if _is_motion(own.q, len(q)):
         raise own.error(
             f"its {len(own.q)} samples are those of a motion: poses follow each "
-            "other without a jump. Valid are still poses; identify takes a motion"
+            "other without a jump; give still poses, or use identify for a motion"
         )
     if len(q) < FEWEST:
         raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")

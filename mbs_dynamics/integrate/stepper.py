@@ -397,7 +397,7 @@ def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> FloatArray:
         return np.broadcast_to(x, (steps, *x.shape))
     if len(x) != steps:
         raise ArgumentError(
-            f"{name} has {len(x)} entries along its first axis; valid is one value for all steps, "
+            f"{name} has {len(x)} entries along its first axis; must be one value for all steps, "
             f"or one for each of the {steps} steps"
         )
     return x

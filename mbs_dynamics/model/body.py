@@ -108,7 +108,7 @@ class FixedJoint(NamedTuple):
     links: frozenset[str]
     """The links beyond it on the same body, the child included."""
     inertia: Inertia
-    """Of these links, in the frame of the body, as their description states it; no payloads."""
+    """Inertia of these links in the frame of the body, without payloads."""
 
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:

@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "schoenflies": (("axis",), ("rz", "x", "y", "z")),
     "free": ((), ("rx", "ry", "rz", "x", "y", "z")),
 }
-"""What :func:`joint` takes for each kind, and the screws: rotations about, or along, an axis."""
+"""Arguments of :func:`joint` for each kind, and its screws: rotations about, or along, an axis."""
 
 
 def joint(

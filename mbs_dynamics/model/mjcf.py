@@ -255,7 +255,7 @@ class Assembly:
         if refused:
             listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
             raise ModelError(
-                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is no tree of "
+                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is not a tree of "
                 f"rigid bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():

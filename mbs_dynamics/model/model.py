@@ -121,8 +121,8 @@ class Model(Value):
             otherwise is fixed to the ground.
         :param gravity: (3,) free-fall acceleration in m/s^2, in the axes of the root link of the
             description.
-        :raises UrdfError: for a file that cannot be read or is no tree of joints, naming the link
-            or joint.
+        :raises UrdfError: for a file that cannot be read or is not a tree of joints, naming the
+            link or joint.
         :raises UnknownBodyError: for a ``root`` or ``tip`` that does not exist.
         :raises ArgumentError: for a ``tip`` that is not below ``root``, or a ``floating_base`` of a
             robot with a floating joint.
@@ -159,9 +159,9 @@ class Model(Value):
         actuators on joints. Positions are MuJoCo's, those of ``ref`` included; see
         :mod:`mbs_dynamics.model.mjcf` for quaternions and free joints.
 
-        Contacts and actuators are no part of models. Passive forces, such as springs, are left out,
-        and a warning lists them. Equality constraints, tendons and soft bodies are refused, unless
-        ``leave_out`` contains their kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a
+        Contacts and actuators are not part of models. Passive forces, such as springs, are left
+        out, and a warning lists them. Equality constraints, tendons and soft bodies are refused,
+        unless ``leave_out`` contains their kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a
         warning lists them.
 
         Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
@@ -199,7 +199,7 @@ class Model(Value):
         :param joint_names: nb different names; joint1, joint2, ... if None.
         :param name: name of the mechanism.
         :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that
-            is no pose, or an unknown frame.
+            is not a pose, or an unknown frame.
         :raises ModelError: for a parent that does not come before its child, an axis that is not of
             unit length, an inertia that no rigid body has, or a name used twice.
         """
@@ -512,7 +512,7 @@ class Model(Value):
         squared, in kg m^2 or kg: a number, or k for a joint with k degrees of freedom. Other joints
         keep theirs. They are added to the diagonal of M; gyroscopic torques of the rotors are left
         out. Kernels are compiled again only if the model had no armature at all. Raises
-        UnknownJointError; ArgumentError for values that are no numbers; ModelError for negative
+        UnknownJointError; ArgumentError for values that are not numbers; ModelError for negative
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
@@ -546,7 +546,7 @@ class Model(Value):
         are compiled again only if a link is named for the first time; those with such inputs take
         more operations.
 
-        Raises UnknownBodyError; ArgumentError for values that are no poses.
+        Raises UnknownBodyError; ArgumentError for values that are not poses.
         """
         checks.mapping("poses", poses, "link")
         given = {}
@@ -607,7 +607,7 @@ class Model(Value):
         Joints that mimic fixed ones are fixed as well, and those that mimic the ones in ``but`` are
         not. Inertias are merged, frames are kept; positions of the other joints keep their order. A
         position outside the limits is a ModelWarning. Raises UnknownJointError; ModelError for a
-        joint that mimics another one; ArgumentError for values that are no positions of the joint.
+        joint that mimics another one; ArgumentError for values that are not positions of the joint.
         """
         given: dict[str, Any] = {}
         if but is not None:

@@ -181,7 +181,7 @@ class TeachingNode(BaseNode):
 
     def _play(self) -> str:
         if self._recording:
-            raise ArgumentError("a recording is going on; valid is ~/play after it has ended")
+            raise ArgumentError("a recording is going on; call ~/play when it has ended")
         rig, speed = self._rig(), self._settings.speed
         recording = TimeSeries.read(self._settings.file).of(rig.model)
         taught = self._taught(rig, recording)

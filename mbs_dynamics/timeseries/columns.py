@@ -174,7 +174,7 @@ class Declarations:
                 _check(name, meaning)
             elif name != "t" or not (rate := _number(rows[1])) or not 0.0 < rate < 1e9:
                 raise TimeSeriesError(
-                    f"--columns {name}={meaning}: valid is t=rows/RATE, with a positive number of "
+                    f"--columns {name}={meaning}: must be t=rows/RATE, with a positive number of "
                     "rows per second"
                 )
             else:
@@ -252,7 +252,7 @@ def _check(name: str, text: str) -> None:
     elif parsed(text).kind:
         return
     raise TimeSeriesError(
-        f"--columns {name}={text}: valid are a meaning such as t[ms], q_joint1 or "
+        f"--columns {name}={text}: valid: a meaning such as t[ms], q_joint1 or "
         "tau_joint1[kg cm], a unit such as [deg], rows/RATE for t, and none"
     )
 

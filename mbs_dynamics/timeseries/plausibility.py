@@ -158,7 +158,7 @@ def _check_clock(series: TimeSeries, ratios: FloatArray) -> None:
         likely = [f"t=[{known:.4g} s]"]
     raise series.error(
         f"{series.column('t')!r} has a period of {period:.4g} s and a length of {length:.4g} s; "
-        f"valid are periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
+        f"valid: periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
         + (f" and lengths from {SHORTEST:g} s" if short else "")
         + f". {_advice(likely, 't=[s]')}"
     )

@@ -135,7 +135,7 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
 def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"mesh {quoted(shape.filename)}: valid are {', '.join(FORMATS)}")
+        raise ValueError(f"mesh {quoted(shape.filename)}: must end in {', '.join(FORMATS)}")
     mesh = trimesh.load_scene(path).to_geometry()
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"mesh {shape.filename!r} has no triangles")

@@ -215,8 +215,8 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no valid calibration"),
-        ("[" * 100_000, "is no valid calibration"),
+        ("", "is not a valid calibration"),
+        ("[" * 100_000, "is not a valid calibration"),
         ("[1]", "keys"),
         ('{"frame": "flange", "mass": 1.0}', "bias_torque"),
         ({"mass": -1.0}, "mass must not be negative; got -1"),
@@ -225,7 +225,7 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
         ({"bias_force": [1.0, 2.0]}, "bias_force has shape (2,)"),
         ({"bias_torque": None}, "bias_torque"),
         ({"mass": 1e300}, "1e+300 is too large"),
-        ('{"mass": ' + "9" * 5000 + "}", "is no valid calibration"),
+        ('{"mass": ' + "9" * 5000 + "}", "is not a valid calibration"),
         ({"frame": "other"}, "other"),
         ({"centre": [0.0]}, "centre"),
     ],

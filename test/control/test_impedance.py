@@ -280,7 +280,7 @@ def test_what_an_arm_cannot_follow_is_refused_by_name_and_nothing_moves(mode, ta
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: joint(ratio=0.0), "damping_ratio is 0; valid is 0.1 to 2"),
+        (lambda: joint(ratio=0.0), "damping_ratio is 0; must be 0.1 to 2"),
         (lambda: joint(-1.0), "-1.0"),
         (lambda: cartesian([1.0, 2.0]), r"linear stiffness has shape \(2,\)"),
         (lambda: cartesian(axes="tool"), "root, target"),

@@ -178,8 +178,8 @@ def test_joints_that_nobody_reports_are_fixed():
     ("options", "error", "said"),
     [
         ({"fixed": {"thumb": 0.0}}, UnknownJointError, "no joint 'thumb'; the joints are"),
-        ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; valid is"),
-        ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; valid is less than 1e+09"),
+        ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; must be"),
+        ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; must be less than 1e+09"),
     ],
 )
 def test_refuses_joints_that_cannot_be(options, error, said):

@@ -340,7 +340,7 @@ OF_ONE = JointForces(*np.array([[0.0], [0.0], [1.0], [0.0], [0.0], [0.0], [0.0]]
         ({"control": [1.0, 2.0]}, r"control.*\(2,\).*\(3,\)"),
         ({"control": np.zeros((7, 3))}, r"control has 7 rows.*one for each of the 100"),
         ({"control": np.full((100, 3), np.nan)}, "control must be finite; row 0 is not"),
-        ({"control": "none"}, "control is no array of numbers"),
+        ({"control": "none"}, "control is not an array of numbers"),
         ({"control": lambda t, q, qd: [0.0]}, r"control returned the shape \(1,\) at t = 0 s"),
         ({"control": lambda t, q, qd: "x"}, "control returned no numbers"),
         ({"wrenches": np.zeros(6)}, r"wrenches.*\(6,\).*\(3, 6\)"),

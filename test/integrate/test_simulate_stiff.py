@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Damping and friction that no step resolves, and durations that are no whole number of steps."""
+"""Damping and friction that no step resolves, and durations that are not whole steps."""
 
 from __future__ import annotations
 

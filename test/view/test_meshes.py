@@ -202,9 +202,9 @@ def zipped(size):
         ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
         ("a.dae", b"<COLLADA/>", ""),
         ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 9999999999\nend_header\n", ""),
-        ("a.zae", zipped(1000), "valid are .stl"),
-        ("a.zip", zipped(10**7), "valid are .stl"),
-        ("a", b"", "valid are .stl"),
+        ("a.zae", zipped(1000), "must end in .stl"),
+        ("a.zip", zipped(10**7), "must end in .stl"),
+        ("a", b"", "must end in .stl"),
     ],
 )
 def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):

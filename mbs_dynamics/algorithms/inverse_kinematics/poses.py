@@ -171,7 +171,7 @@ def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     position_only = array.shape[-2:] != (4, 4)
     if position_only and array.shape[-1:] != (3,):
         raise ArgumentError(
-            f"target has shape {array.shape}; valid is (..., 4, 4) for poses and (..., 3) for "
+            f"target has shape {array.shape}; must be (..., 4, 4) for poses and (..., 3) for "
             "positions"
         )
     C = checks.numbers("target", array, (3,) if position_only else (4, 4), batch=True)

@@ -37,7 +37,7 @@ class Signature:
             if default.shape != port.shape:
                 raise ArgumentError(
                     f"{self.name}: the default of {port.name} has shape {default.shape}; "
-                    f"valid is {port.shape}"
+                    f"must be {port.shape}"
                 )
             default.flags.writeable = False
         self.defaults = tuple(self.optional.values())
@@ -98,14 +98,14 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
+        raise ArgumentError(f"{name}: {port.name} is not an array of numbers: {error}") from error
     if array.dtype.kind not in "fiu":
         received = "None" if value is None else f"dtype {array.dtype}"
         raise ArgumentError(f"{name}: {port.name} must be real numbers; got {received}")
     core = array.ndim - len(port.shape)
     if core < 0 or array.shape[core:] != port.shape:
         raise ArgumentError(
-            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or "
+            f"{name}: {port.name} has shape {array.shape}; must be {port.shape}, or "
             f"{_batched(port)} for a batch"
         )
     return array if array.dtype == np.float64 else array.astype(np.float64)

@@ -205,7 +205,7 @@ class GravityCompensator:
             settings = self.settings
             model = model_of(text, loads=loads_of(settings.loads))
             if model.n > MOST_JOINTS:
-                raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
+                raise ModelError(f"it has {model.n} joints; must be at most {MOST_JOINTS}")
             model = model.with_armature(settings.rotors)
             used = settings.laws()
             arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
@@ -485,7 +485,7 @@ class GravityCompensator:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"valid is {most:g}. Are the clocks synchronised, or is one that of a simulation?"
+            f"must be at most {most:g}. Are the clocks synchronised, or is one simulated?"
         )
 
     def tick(self, now: float) -> list[float] | None:

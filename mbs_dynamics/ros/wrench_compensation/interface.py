@@ -68,7 +68,7 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.sensor_frame:
-            raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
+            raise ArgumentError("sensor_frame is not set; must be the link of the sensor")
         _ = self.wrench_limits  # or an error
 
     @property

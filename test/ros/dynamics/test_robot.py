@@ -243,8 +243,8 @@ def test_all_that_a_message_takes_is_one_kernel():
     ("gravity", "said"),
     [
         (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
-        (LinkGravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
-        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid are the links that do not"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
+        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
         (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
     ],
 )
