@@ -307,9 +307,9 @@ def period(
     # torques, and the command within all limits
     s = command.with_hold(s, r, p, entered, q, grips, now)
     s = command.with_slip(s, x, p, q, entered | grips)
-    t = torques(s, x, p, M, q, smooth, g, law)
-    g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
+    t = torques(s, x, p, M, q, smooth, g, law, acts)
+    g_held = gravity_torques(arm, s, s.held, representation)
     s, torque, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))

@@ -19,7 +19,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
-from mbs_dynamics.control.period.logic import largest
+from mbs_dynamics.control.period.logic import all_of, clipped, holds, largest, least
 from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.representation.tree import Tree
 
@@ -31,6 +31,9 @@ LIMIT_FREQUENCY = 10.0
 
 SETTLING, PERIODS = 0.1, 5.0
 """Time constant in s of the damping of the momentum, at least so many periods, for stability."""
+
+CLIPPED = 10.0
+"""The damping of the momentum fades over the last tenth of the velocity limit of a joint."""
 
 
 class Torques(NamedTuple):
@@ -46,16 +49,22 @@ def gravity_torques(tree: Tree, s: State, q: Any, representation: str) -> Any:
     return s.scale * mbs.gravity_torques(tree, q, representation=representation)
 
 
-def torques(s: State, x: Sample, p: Settings, M: Any, q: Any, qd: Any, g: Any, law: Any) -> Torques:
+def torques(
+    s: State, x: Sample, p: Settings, M: Any, q: Any, qd: Any, g: Any, law: Any, acts: Any
+) -> Torques:
     """Return the torques at trusted positions q (n,), for velocities qd (n,).
 
     ``M`` (n, n) is the mass matrix; ``g`` and ``law`` are the torques (n,) of gravity and of laws.
+    ``acts`` (n,) are the conditions that states are new enough for damping.
     """
     longest = max(SETTLING, PERIODS * largest(s.interval))
     left = min(1.0, (s.settling - x.now) / p.settle_time)
     left = select(less(x.now, s.settling), left, 0.0)
-    settling = left / longest
-    damping = -s.damping * qd - settling * (M @ qd)
+    # the momentum opposes the motion only as long as all velocities are known, and none is clipped
+    known = all_of(acts | ~holds(p.commanded))
+    slow = least(clipped(CLIPPED * (1.0 - p.commanded * abs(qd) / p.fastest), 0.0, 1.0))
+    settling = select(known, slow * left / longest, 0.0)
+    damping = -s.damping * qd - settling * (M @ (p.commanded * qd))
 
     # F v / sqrt(v^2 + v0^2): less power than friction dissipates at any velocity
     assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)

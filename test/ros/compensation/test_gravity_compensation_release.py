@@ -1,0 +1,306 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motion of the arm when gravity compensation stops: faults at any moment of any motion.
+
+MuJoCo simulates the arm, in the same loop as the compensator. Whatever happens, torques beyond the
+gravity torques that ramp out take energy out of the arm, except for those of one period, in which
+they oppose a motion that may be over.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+
+import numpy as np
+import pytest
+from gravity_bench import MODEL, Bench
+from hypothesis import Phase, assume, example, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("mujoco")
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import LinkLoad
+from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.resources import robot_path
+from simulated import mujoco_arm as mujoco
+
+BARE = mujoco.bare(robot_path("arm7"))
+STEP = 0.001
+RAMP = 0.3
+STALE = 0.05
+TABLE = """<robot name="table"><link name="base"/><link name="top"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="axle" type="continuous"><parent link="base"/><child link="top"/>
+  <axis xyz="0 0 1"/><limit effort="87" velocity="10"/></joint></robot>"""
+
+
+class Own:
+    """Torque motors without friction or stops."""
+
+    def __init__(self, model):
+        self.model = model
+        self.q, self.qd, self.command = np.zeros((3, model.n))
+
+    def advance(self, seconds):
+        for _ in range(round(seconds / STEP)):
+            acceleration = mbs.forward_dynamics(self.model, self.q, self.qd, self.command)
+            self.qd = self.qd + STEP * acceleration
+            self.q = self.q + STEP * self.qd
+
+
+class Loop:
+    """An arm and its compensator, and what torques beyond gravity's have done to the arm."""
+
+    def __init__(self, arm, bench, period):
+        self.arm, self.bench, self.period = arm, bench, period
+        self.names = bench.core.settings.joints
+        self.report = bench.send
+        """Passes a state to the compensator, changed or not at all."""
+        self.due = self.tick_at = bench.now
+        self.envelope = None
+        """Least and largest gravity torques since shortly before the release; None before."""
+        self.recent = deque(maxlen=round(3.0 * period / STEP))
+        """Gravity torques of the last three periods: states are that old when they are used."""
+        self.silent = None
+        """Position of the last joint when it was reported last, if it is silent since then."""
+        load = next(iter(bench.core.loads), None)
+        robot = bench.core.arm.model
+        self.carrying = robot.with_payload(load.link, load.mass) if load else robot
+        self.energy = self.most = 0.0
+        """Energy put into the arm in J: now, and its maximum."""
+
+    def run(self, seconds):
+        bench = self.bench
+        for _ in range(round(seconds / STEP)):
+            bench.now += STEP
+            command = None
+            if bench.now >= self.due - 1e-9:
+                self.due = bench.now + self.period
+                answer = self.report(self.arm.q.copy(), self.arm.qd.copy(), self.names)
+                if answer is not None:
+                    command = answer.command
+                    self.settle()
+            if bench.now >= self.tick_at - 1e-9:
+                command = bench.tick()
+                self.settle()
+            if command is not None:
+                self.arm.command = np.array(command)
+            self.advance()
+
+    def settle(self):
+        """Set the timer as the node does after each callback."""
+        self.tick_at = self.bench.now + 0.01
+
+    def advance(self):
+        before, tau = self.arm.qd.copy(), self.arm.command.copy()
+        self.recent.append(mbs.gravity_torques(self.carrying, self.arm.q))
+        self.arm.advance(STEP)
+        if self.envelope is not None:
+            # a release takes each torque from g(q) to zero: what lies between is gravity's
+            low, high = self.envelope
+            possible = [low, high, self.recent[-1]]
+            if self.silent is not None:
+                q = np.append(self.arm.q[:-1], self.silent)
+                possible.append(mbs.gravity_torques(self.carrying, q))
+            low, high = self.envelope = np.min(possible, axis=0), np.max(possible, axis=0)
+            beyond = tau - np.clip(tau, low, high)
+            self.energy += STEP * float(beyond @ (before + self.arm.qd)) / 2.0
+            self.most = max(self.most, self.energy)
+
+    def release(self):
+        self.envelope = (
+            np.min([0.0 * self.recent[0], *self.recent], axis=0),
+            np.max([0.0 * self.recent[0], *self.recent], axis=0),
+        )
+
+
+def silence(loop):
+    loop.report = lambda q, qd, names: None
+
+
+def nan_for_ever(loop):
+    loop.report = lambda q, qd, names: loop.bench.send(q * np.nan, qd, names)
+
+
+def one_nan(loop):
+    before = loop.report
+
+    def report(q, qd, names):
+        loop.report = before
+        return loop.bench.send(q * np.nan, qd, names)
+
+    loop.report = report
+
+
+def no_velocities(loop):
+    loop.report = lambda q, qd, names: loop.bench.send(q, (), names)
+
+
+def another_publisher(loop):
+    turns = iter(range(1, 10**9))
+    loop.report = lambda q, qd, names: loop.bench.send(q + 0.4 * (next(turns) % 2), qd, names)
+
+
+def back_in_time(loop):
+    stamps = iter(range(1, 10**9))
+    loop.report = lambda q, qd, names: loop.bench.send(q, qd, names, stamp=next(stamps))
+
+
+def one_joint_less(loop):
+    loop.silent = loop.arm.q[-1]
+    loop.report = lambda q, qd, names: loop.bench.send(q[:-1], qd[:-1], names[:-1])
+
+
+def disabled(loop):
+    loop.bench.core.disable(loop.bench.now)
+
+
+def disabled_in_silence(loop):
+    disabled(loop)
+    silence(loop)
+
+
+def an_error(loop):
+    command = loop.bench.core.fail(Fault("internal_error", "what"), loop.bench.now)
+    if command is not None:
+        loop.arm.command = np.array(command)
+
+
+FAULTS = (
+    silence,
+    nan_for_ever,
+    one_nan,
+    no_velocities,
+    another_publisher,
+    back_in_time,
+    one_joint_less,
+    disabled,
+    disabled_in_silence,
+    an_error,
+)
+seven = functools.partial(st.lists, min_size=7, max_size=7)
+
+
+@pytest.mark.long
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(
+    q=seven(st.floats(-1.2, 1.2)),
+    qd=seven(st.floats(-0.8, 0.8)),
+    slowing=st.floats(0.1, 1.0),
+    friction=st.sampled_from([0.0, 0.5]),
+    mass=st.sampled_from([0.0, 2.0]),
+    period=st.sampled_from([0.002, 0.005, 0.01]),
+    moment=st.floats(0.0, 0.2),
+    fault=st.sampled_from(FAULTS),
+    on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
+)
+@example(
+    q=[-0.995, -0.776, -0.448, 1.159, 0.0, 0.0, 0.735],
+    qd=[0.086, -0.556, 0.268, -0.556, 0.333, 0.0, 0.0],
+    slowing=0.76,
+    friction=0.0,
+    mass=2.0,
+    period=0.01,
+    moment=0.18,
+    fault=one_joint_less,
+    on_fault="ramp_down",
+)
+def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
+    q, qd, slowing, friction, mass, period, moment, fault, on_fault
+):
+    # while one joint is silent, but not for too long yet, the others go on as before
+    assume(not (friction and fault is one_joint_less))
+    q, qd = np.array(q), np.array(qd)
+    # what no joint does faster than in its time constant, with all the others free to move
+    damping = 1.0 / np.diag(mbs.inverse_mass_matrix(MODEL, q)) / slowing
+    bench = Bench(
+        damping=tuple(damping),
+        friction=(friction,) * 7,
+        friction_scale=1.0,
+        ramp_time=RAMP,
+        ramp_in_time=0.0,
+        stale_timeout=STALE,
+        max_age=0.0,
+        limit_zone=0.0,
+        on_fault=on_fault,
+    )
+    load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
+    if load:
+        bench.core.set_load(load, bench.now)
+    arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))
+    arm.model.jnt_limited[:] = 0
+    arm.place(q)
+    loop = Loop(arm, bench, period)
+    for _ in range(20):  # with brakes
+        bench.now += period
+        bench.send(arm.q, np.zeros(7))
+        if bench.state == "disabled":
+            reason = bench.core.enable(bench.now)
+            if "against gravity" in reason:
+                return
+            assert reason == ""
+    loop.due = bench.now + period
+    arm.command = bench.torques[-1]
+    arm.qd[:] = qd
+    loop.run(0.02 + moment)
+    if bench.state != "enabled":
+        return
+    before, drive = arm.qd.copy(), np.array(bench.core.latest) - loop.recent[-1]
+    loop.release()
+    fault(loop)
+    loop.settle()
+    loop.run(3.0 * period)
+    # one period's work: the power of all that is no gravity, from the last message on until the
+    # next one is missing and the change has been made; the arm may gain speed meanwhile
+    fastest = np.maximum(np.abs(before), np.abs(arm.qd))
+    may = 3.0 * period * float(np.abs(drive) @ fastest) + 1e-3
+    loop.run(STALE + RAMP + 0.1)
+    assert loop.most <= may
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@settings(max_examples=8, deadline=None)
+@given(
+    inertia=st.sampled_from([0.1, 1.0, 10.0]),
+    periods=st.floats(10.0, 100.0),
+    speed=st.floats(0.1, 5.0),
+    period=st.sampled_from([0.002, 0.01]),
+    on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
+)
+@example(inertia=0.1, periods=10.0, speed=1.0, period=0.002, on_fault="hold")
+def test_a_joint_on_a_vertical_axis_never_turns_back(
+    fault, inertia, periods, speed, period, on_fault
+):
+    """The damping takes 10 periods and more to stop it, and acts for less than 5 of them."""
+    damping = inertia / (periods * period)
+    bench = Bench(
+        TABLE.format(inertia=inertia),
+        joints=("axle",),
+        damping=(min(damping, 1e4),),
+        ramp_time=RAMP,
+        ramp_in_time=0.0,
+        stale_timeout=STALE,
+        on_fault=on_fault,
+    )
+    arm = Own(bench.core.arm.model)
+    loop = Loop(arm, bench, period)
+    loop.names = ("axle",)
+    arm.qd[:] = speed
+    for _ in range(20):  # guided
+        bench.now += period
+        arm.q += period * speed
+        loop.report(arm.q, arm.qd, loop.names)
+        if bench.state == "disabled":
+            assert bench.core.enable(bench.now) == ""
+    loop.due = bench.now + period
+    arm.command = bench.torques[-1]
+    fault(loop)
+    loop.settle()
+    before = 0.5 * inertia * arm.qd[0] ** 2
+    for _ in range(int((STALE + RAMP + 0.1) / STEP)):
+        loop.run(STEP)
+        assert arm.qd[0] >= 0.0
+        assert 0.5 * inertia * arm.qd[0] ** 2 <= before + 1e-9
+        before = 0.5 * inertia * arm.qd[0] ** 2
