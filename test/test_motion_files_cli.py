@@ -42,7 +42,7 @@ TORQUES = ("simulate", "log", "record")
 """Writers whose files have torques; the others plan motions."""
 
 READERS = {
-    "plot": ["plot", "FILE", "--figure", "OUT.png", "--robot", "arm7"],
+    "plot": ["plot", "FILE", "--figure", "OUT.png"],
     "view": ["view", "arm7", "--motion", "FILE", "--write", "OUT.html"],
     "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
     "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
