@@ -460,7 +460,7 @@ CHECKS = (
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
     Check(
         "stiffness",
-        "the law is too stiff for a period of {value:.3g} s at this posture; must be at most "
+        "the law is too stiff for a period of {value:.3g} s at this posture; it allows at most "
         "{limit:.3g} of its stiffness",
         _stiffness,
         stops=False,
