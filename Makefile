@@ -39,7 +39,7 @@ demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to
 unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: some four minutes on two cores
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
-	$(BIN)/python -m pytest -q $(PARALLEL) --unit
+	$(BIN)/python -m pytest -q --numprocesses $$(getconf _NPROCESSORS_ONLN) --dist worksteal --unit
 
 test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: some 17 minutes on two cores
 	@echo "== Linters, and tests"

@@ -16,10 +16,14 @@ REPLACED = (
     (r'<p>(?=<img [^>]*class="only-light" src="(?![^"]*view_))', '<p tabindex="0">'),
     # numbers do not wrap
     (r"<td>(?=<p>[-+<>~±]?\d[^<]{0,24}</p></td>)", '<td class="number">'),
-    # an empty corner of a table is no header
+    # names in tables wrap between their words
+    (r"(?<=_msgs/)(?=\w)", "<wbr>"),
+    # an empty corner of a table is not a header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
 )
+NAME = re.compile(r'(?<=<span class="pre">)[^<]+')
+"""A word of code."""
 PARAMETERS = re.compile(r'<dl>\n(?:<dd><em class="sig-param">.*</dd>\n)+</dl>')
 LANDMARKS = (
     ('<aside class="sidebar-drawer"', '<aside class="sidebar-drawer" aria-label="Site"'),
@@ -31,6 +35,7 @@ def accessible(html: str) -> str:
     """Return the content of a page with all that it needs."""
     for pattern, replacement in REPLACED:
         html = re.sub(pattern, replacement, html)
+    html = NAME.sub(lambda name: re.sub(r"(?<=\w[_./])(?=\w)", "<wbr>", name[0]), html)
     return PARAMETERS.sub(_as_list, html)
 
 

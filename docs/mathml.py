@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas as MathML, which browsers display without scripts, fonts or network."""
+"""Formulas as MathML, which browsers display without scripts; their font is in _static."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mathml(latex: str, display: str) -> str:
     for combining, dots in MORE_DOTS.items():
         formula = formula.replace(f"<mo>{combining}", f'<mo mathsize="100%">{dots}')
     formula = UPRIGHT.sub(' mathvariant="normal"', formula)
-    return DOTS.sub(' mathsize="150%"', formula)
+    return DOTS.sub(' mathsize="120%"', formula)
 
 
 def inline(writer: HTML5Translator, node: nodes.Element) -> None:

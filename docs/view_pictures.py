@@ -27,8 +27,7 @@ from docs.browser import chromium
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.figures import frame_times
-from mbs_dynamics.view.opening import Opened, open_page
+from mbs_dynamics.view.opening import Opened, frame_times, open_page
 from mbs_dynamics.view.page import Source
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing
@@ -81,8 +80,8 @@ def pose(
 ) -> tuple[Opened, Posing]:
     """Return a page with controls."""
     model = mbs.Model.from_urdf(urdf)
-    opened = open_page(model, urdf, model_code=f"mbs.Model.from_urdf({urdf.name!r})", dark=dark)
-    opened.page.choose(layers)
+    code = f"mbs.Model.from_urdf({urdf.name!r})"
+    opened = open_page(model, urdf, layers=layers, model_code=code, dark=dark)
     return opened, Posing(opened.page, model, np.array(q), np.array(qd))
 
 
@@ -124,8 +123,8 @@ def twist(picture: Callable[..., None], dark: bool) -> None:
 
 def humanoid(picture: Callable[..., None], dark: bool) -> None:
     """A humanoid without its meshes, and the legend of the layers."""
-    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), None, dark)
-    opened.page.choose(["body frames", "centres of mass", "inertia ellipsoids", "torques"])
+    layers = ["body frames", "centres of mass", "inertia ellipsoids", "torques"]
+    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), layers, dark)
     with shown(opened, posing) as page:
         page.get_by_role("tab", name="Layers", exact=True).click()
         page.get_by_label("meshes", exact=True).click()
@@ -176,9 +175,8 @@ def gallery(folder: Path, dark: bool) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
             model = mbs.Model.from_urdf(urdf)
-        opened = open_page(model, urdf, port=0, dark=dark, report=lambda text: None)
+        opened = open_page(model, urdf, layers=layers, port=0, dark=dark)
         opened.page.panel = False
-        opened.page.choose(layers)
         with shown(opened, Posing(opened.page, model)):
             client = next(iter(opened.page.server.get_clients().values()))
             imageio.v3.imwrite(folder / f"view_{name}.png", rendered(opened, client, 400, 640))

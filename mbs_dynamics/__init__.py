@@ -24,21 +24,21 @@ from mbs_dynamics.representation import twist_from_rate as twist_from_rate
 
 if typing.TYPE_CHECKING:
     from mbs_dynamics import integrate as integrate
+    from mbs_dynamics.bridges.mujoco import from_mujoco as from_mujoco
+    from mbs_dynamics.bridges.mujoco import to_mujoco as to_mujoco
     from mbs_dynamics.c_export import export_c as export_c
     from mbs_dynamics.model import dh as dh
     from mbs_dynamics.model import joints as joints
-    from mbs_dynamics.model.mjcf import from_mujoco as from_mujoco
-    from mbs_dynamics.model.mjcf import to_mujoco as to_mujoco
 
 __version__ = "0.1.0"
 
 _LATER = {
     "dh": "mbs_dynamics.model.dh",
     "export_c": "mbs_dynamics.c_export",
-    "from_mujoco": "mbs_dynamics.model.mjcf",
+    "from_mujoco": "mbs_dynamics.bridges.mujoco",
     "integrate": "mbs_dynamics.integrate",
     "joints": "mbs_dynamics.model.joints",
-    "to_mujoco": "mbs_dynamics.model.mjcf",
+    "to_mujoco": "mbs_dynamics.bridges.mujoco",
 }
 """Modules, and functions in modules, that are imported when they are first used."""
 

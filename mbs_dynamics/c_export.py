@@ -53,8 +53,8 @@ def export_c(
     ``"single"``. The other options apply to every algorithm that has them, as in
     :func:`~mbs_dynamics.compile`: ``body="tool"``, ``representation="hybrid"``, ``wrenches=True``.
 
-    Raises ArgumentError for an object that is no algorithm, for options that no algorithm has, for
-    a prefix that is no identifier; UnknownBodyError and the like; OSError if a file cannot be
+    Raises ArgumentError for an object that is not an algorithm, an option that no algorithm has, or
+    a prefix that is not an identifier; UnknownBodyError and the like; OSError if a file cannot be
     written.
     """
     if prefix is None:

@@ -36,7 +36,7 @@ def numbers(
     if lead < 0 or array.shape[lead:] != shape:
         axes = ", ".join(["...", *map(str, shape)])
         also = f", or ({axes}) for a batch" if batch else ""
-        raise ArgumentError(f"{name} has shape {array.shape}; valid is {shape}{also}")
+        raise ArgumentError(f"{name} has shape {array.shape}; must be {shape}{also}")
     if not np.isfinite(array).all():
         raise ArgumentError(f"{name} must be finite; got {shown(array)}")
     return array
@@ -47,7 +47,7 @@ def real(name: str, value: ArrayLike, valid: str = "real numbers") -> FloatArray
     try:
         given = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(f"{name} is no array of numbers: {error}") from error
+        raise ArgumentError(f"{name} is not an array of numbers: {error}") from error
     if value is None or given.dtype.kind in "bcSUVmM":  # NumPy would take the real part, or text
         what = "None" if value is None else f"dtype {given.dtype}"
         raise ArgumentError(f"{name} must be {valid}; got {what}")
@@ -103,7 +103,7 @@ def one_of(name: str, value: Any, valid: Iterable[str]) -> None:
 
 
 def mapping(name: str, value: Any, what: str) -> None:
-    """Raise ArgumentError if ``value`` is no mapping of names of ``what``."""
+    """Raise ArgumentError if ``value`` is not a mapping of names of ``what``."""
     if not isinstance(value, Mapping):
         raise ArgumentError(f"{name} must be a mapping of {what} names; got {quoted(value)}")
 

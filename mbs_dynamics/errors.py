@@ -156,7 +156,7 @@ class SingularError(MbsError, ArithmeticError):
     """The equations have no solution at this state: a quantity that must be positive is not."""
 
     trajectory: Any = None
-    """For iterated kernels, the states (k, ...) up to the one without a solution."""
+    """From a run of steps, the states (k, ...) up to the one without a solution."""
 
 
 class SimulationError(MbsError, ArithmeticError):

@@ -41,7 +41,7 @@ def check_writable(option: str, path: Path) -> None:
         )
     if target.is_dir() or not os.access(target.parent, os.W_OK):
         raise ArgumentError(
-            f"{option} is {str(path)!r}; valid is a file in a folder that can be written to"
+            f"{option} is {str(path)!r}; must be a file in a folder that can be written to"
         )
 
 

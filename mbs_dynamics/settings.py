@@ -71,12 +71,12 @@ class Parameter(NamedTuple):
             low, high = self.range
             good = type(value) is float and low <= value <= high  # which is mostly so
             if not good and not low <= checks.number(name, value) <= high:
-                raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
+                raise ArgumentError(f"{name} is {value:g}; must be {low:g} to {high:g}")
         for one in value if isinstance(value, tuple) else (value,):
             if self.choices and one not in self.choices:
-                verb, one_of = ("has", "are") if isinstance(value, tuple) else ("is", "is one of")
+                verb = "has" if isinstance(value, tuple) else "is"
                 raise ArgumentError(
-                    f"{name} {verb} {quoted(one)}; valid {one_of} {', '.join(self.choices)}"
+                    f"{name} {verb} {quoted(one)}; must be one of {', '.join(self.choices)}"
                 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
-from mbs_dynamics.output_files import expanded
+from mbs_dynamics.output_files import expanded, missing_file
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ def yaml_text(value: Any, *, flow: bool | None = None) -> str:
 def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
     """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
     path = expanded(path)
+    if not path.is_file():
+        raise ArgumentError(missing_file(path))
     value = read_yaml_file(path)
     try:
         return parse(value)
@@ -57,7 +59,7 @@ def read_yaml_file(path: Path) -> Any:
         with path.open(encoding="utf-8") as stream:
             text = stream.read(LARGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"{str(path)!r}, which is no YAML: {error}") from error
+        raise ArgumentError(f"{str(path)!r}, which is not YAML: {error}") from error
     try:
         return read_yaml(text)
     except ArgumentError as error:
@@ -82,7 +84,7 @@ def read_yaml(text: str) -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 line = self.peek_event().start_mark.line + 1
-                raise ArgumentError(f"has an alias (*name) in line {line}; valid are plain values")
+                raise ArgumentError(f"has an alias (*name) in line {line}; valid: plain values")
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -101,4 +103,4 @@ def read_yaml(text: str) -> Any:
         raise
     except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise ArgumentError(f"is no YAML: {cause}") from error
+        raise ArgumentError(f"is not YAML: {cause}") from error

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +70,19 @@ def evenly(cases: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.unit:
         sys.addaudithook(refuse_processes)
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            os.environ["MBS_CACHE_DIR"] = stored_kernels(config)
+
+
+def stored_kernels(config: pytest.Config) -> str:
+    """Return the folder of kernels that the unit tests before have compiled, with this compiler."""
+    compiler = sorted((Path(__file__).parents[1] / "mbs_dynamics" / "compiler").rglob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in compiler)).hexdigest()
+    folder = config.cache.mkdir("kernels")
+    for other in folder.iterdir():
+        if other.name != digest:
+            shutil.rmtree(other, ignore_errors=True)
+    return str(folder / digest)
 
 
 def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:

@@ -40,12 +40,12 @@ def test_numbers_come_out_as_a_new_array_of_floats(given):
 
 
 WRONG: list[tuple[Any, str]] = [
-    ([1, 2], "v has shape (2,); valid is (3,)"),
-    ([[1, 2, 3]], "v has shape (1, 3); valid is (3,)"),
-    (1.0, "v has shape (); valid is (3,)"),
+    ([1, 2], "v has shape (2,); must be (3,)"),
+    ([[1, 2, 3]], "v has shape (1, 3); must be (3,)"),
+    (1.0, "v has shape (); must be (3,)"),
     ([1, np.nan, 3], "v must be finite; got [1.0, nan, 3.0]"),
     ([1, 2, -np.inf], "v must be finite; got [1.0, 2.0, -inf]"),
-    ([1, [2, 3]], "v is no array of numbers: "),
+    ([1, [2, 3]], "v is not an array of numbers: "),
     (["a", "b", "c"], "v must be real numbers"),
     ({"x": 1}, "v must be real numbers"),
     (object(), "v must be real numbers"),
@@ -94,7 +94,7 @@ def test_poses_pass_unchanged():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.eye(3), "C has shape (3, 3); valid is (4, 4)"),
+        (np.eye(3), "C has shape (3, 3); must be (4, 4)"),
         (but((2, 2), -1.0), "C has no rotation in its upper left block: [["),  # a reflection
         (but((2, 2), 1.0 + 2e-6), "C has no rotation in its upper left block: [["),
         (but((0, 2), 1e-4), "C has no rotation in its upper left block: [["),

@@ -96,26 +96,6 @@ def test_no_equation_is_missing_or_double():
     assert len(labels) == len(set(labels))
 
 
-TITLES = "multibody kinematics", "multibody dynamics", "Bongardt", "Mohan"
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(("paper", "title"), [*zip(NUMBERS, TITLES, strict=True)])
-def test_errata_are_what_the_table_calls_corrected(paper, title):
-    """And a row of the table remarks on each equation that is among the errata."""
-    text = (ROOT / "docs" / "evidence" / "errata.md").read_text()
-    (section,) = (part for part in text.split("\n## ") if title in part.split("\n")[0])
-    errata = "\n".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)).lower()
-    misprinted, remarked = {*re.findall(r"\(((?:\d\.)?\d+)[a-d]?\)", errata)}, set()
-    for row in (row for row in ROWS if row.paper == paper and row.remark):
-        numbers = {*expanded(row.equation)}
-        remarked |= numbers
-        if row.remark.startswith("corrected"):
-            name = row.equation.replace("Appendix ", "(").lower()
-            assert numbers & misprinted if numbers else name in errata, row
-    assert misprinted <= remarked, misprinted - remarked
-
-
 def found(name):
     """Return what a name of the table stands for, as it is defined."""
     parts = name.split(".")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 
@@ -20,7 +21,6 @@ from mbs_dynamics.control.motors import Frame, Motors
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view import figures
 
 pytestmark = pytest.mark.backend_independent
 
@@ -51,12 +51,18 @@ READERS = {
 }
 NEED_TORQUES = ("simulate", "validate", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
-PAIRS = [
-    *((f"{writer}{kind}", "retime") for writer, kinds in WRITERS.items() for kind in kinds),
-    *(("simulate.csv", reader) for reader in READERS if reader != "retime"),
+FILES = [f"{writer}{kind}" for writer, kinds in WRITERS.items() for kind in kinds]
+QUICK = (
+    *((file, "retime") for file in FILES),
+    *(("simulate.csv", reader) for reader in READERS),
     *(("excite.csv", reader) for reader in NEED_TORQUES),
-]
+)
 """Each kind of file with one reader, each reader with one kind, and those that lack torques."""
+
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow)
+    for pair in itertools.product(FILES, READERS)
+]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +124,7 @@ def test_what_a_command_writes_every_other_command_reads(file, reader, written, 
         assert not list(tmp_path.iterdir())
     else:
         assert (code, said.err.count("Traceback")) == (0, 0), said.err
-        assert reader in ("validate", "identify") or list(tmp_path.iterdir())
+        assert reader in NEED_TORQUES[1:] or list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", WRITERS["retime"])
@@ -197,14 +203,6 @@ def test_yaml_reads_back_identically(value, flow):
     text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
     assert yaml_files.read_yaml(text) == value
-
-
-@pytest.mark.parametrize("end", [0.2, 2.0, 2.01])
-@pytest.mark.parametrize("rate", [10.0, 25.0])
-def test_frames_of_an_animation_follow_time(end, rate):
-    times = figures.frame_times(end, rate)
-    assert abs(len(times) / rate - end) <= 1.5 / rate
-    assert 0.0 == times[0] <= times[-1] <= end
 
 
 @pytest.mark.long

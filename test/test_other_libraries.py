@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements of the pages on frames and on other libraries, run with those that are installed.
 
-Pinocchio and MuJoCo run in the code of the pages. The libraries here are no test dependencies: pip
-installs ``drake``, ``adam-robotics``, ``roboticstoolbox-python`` and ``modern_robotics``; Debian
-and Ubuntu have ``python3-pykdl``.
+Pinocchio and MuJoCo run in the code of the pages. The libraries here are no test dependencies: nox
+installs them.
 """
 
 from __future__ import annotations
-
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -89,80 +86,6 @@ def test_statements_about_adam():
         same(theirs @ QD, rate @ QD)
         assert abs(theirs - rate).max() > 0.1
     same(model.gravity_term(np.eye(4), Q)[6:], mbs.gravity_torques(ARM, Q))
-
-
-def kdl_chain(kdl):
-    """Return the arm as kdl_parser makes it."""
-    root, made = ElementTree.parse(URDF).getroot(), kdl.Chain()
-    links = {link.get("name"): link.find("inertial") for link in root.iter("link")}
-
-    def numbers(element, *names):
-        return [float(x) for name in names for x in element.get(name, "0 0 0").split()]
-
-    for joint in root.iter("joint"):
-        origin, link = joint.find("origin"), joint.find("child").get("link")
-        place = kdl.Frame(
-            kdl.Rotation.RPY(*numbers(origin, "rpy")), kdl.Vector(*numbers(origin, "xyz"))
-        )
-        if joint.get("type") == "fixed":
-            kind = kdl.Joint(joint.get("name"), kdl.Joint.Fixed)
-        else:
-            axis = place.M * kdl.Vector(*numbers(joint.find("axis"), "xyz"))
-            kind = kdl.Joint(joint.get("name"), place.p, axis, kdl.Joint.RotAxis)
-        inertia, inertial = kdl.RigidBodyInertia(), links[link]
-        if inertial is not None:
-            tensor = numbers(inertial.find("inertia"), "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-            inertia = kdl.RigidBodyInertia(
-                *numbers(inertial.find("mass"), "value"),
-                kdl.Vector(*numbers(inertial.find("origin"), "xyz")),
-                kdl.RotationalInertia(*tensor),
-            )
-        made.addSegment(kdl.Segment(link, kind, place, inertia))
-    return made
-
-
-def test_statements_about_kdl():
-    kdl = pytest.importorskip("PyKDL")
-    chain, down = kdl_chain(kdl), kdl.Vector(0, 0, -9.81)
-    q, qd, qdd, result = (kdl.JntArray(7) for _ in range(4))
-    for k in range(7):
-        q[k], qd[k], qdd[k] = Q[k], QD[k], QDD[k]
-
-    def six(twist):
-        return [*twist.rot, *twist.vel]
-
-    def matrix(m, rows):
-        return np.array([[m[r, c] for c in range(7)] for r in rows])
-
-    pose, motion = kdl.Frame(), kdl.FrameVel()
-    kdl.ChainFkSolverPos_recursive(chain).JntToCart(q, pose)
-    same([[pose[r, c] for c in range(4)] for r in range(3)], POSE[:3])
-    state = kdl.JntArrayVel(q, qd)
-    kdl.ChainFkSolverVel_recursive(chain).JntToCart(state, motion)
-    V = motion.GetTwist()
-    same(six(V), twist("hybrid"))
-    same(six(pose.M.Inverse() * V), twist("body_fixed"))
-    same(six(V.RefPoint(-pose.p)), twist("spatial"))
-    J = kdl.Jacobian(7)
-    kdl.ChainJntToJacSolver(chain).JntToJac(q, J)
-    same(matrix(J, SWAP), jacobian("hybrid"))
-    solver = kdl.ChainJntToJacDotSolver(chain)
-    names = {"Hybrid": "hybrid", "BodyFixed": "body_fixed", "Inertial": "spatial"}
-    for name, ours in names.items():
-        getattr(solver, f"set{name}Representation")()
-        solver.JntToJacDot(state, J)
-        same(matrix(J, SWAP), mbs.jacobian_rate(ARM, Q, QD, "tool", representation=ours))
-    dynamics, M = kdl.ChainDynParam(chain, down), kdl.JntSpaceInertiaMatrix(7)
-    dynamics.JntToMass(q, M)
-    same(matrix(M, range(7)), mbs.mass_matrix(ARM, Q))
-    dynamics.JntToCoriolis(q, qd, result)
-    same(list(result), mbs.coriolis_torques(ARM, Q, QD))
-    dynamics.JntToGravity(q, result)
-    same(list(result), mbs.gravity_torques(ARM, Q))
-    wrenches = [kdl.Wrench() for _ in range(chain.getNrOfSegments())]
-    wrenches[6] = kdl.Wrench(kdl.Vector(1, 2, 3), kdl.Vector(0.1, 0.2, 0.3))
-    kdl.ChainIdSolver_RNE(chain, down).CartToJnt(q, qd, qdd, wrenches, result)
-    same(list(result), mbs.inverse_dynamics(ARM, Q, QD, QDD, {"link7": [0.1, 0.2, 0.3, 1, 2, 3]}))
 
 
 ROWS = [

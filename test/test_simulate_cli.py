@@ -10,12 +10,12 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.lie import so3
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.figures import write_animation, write_figure
+from mbs_dynamics.view.figures import write_figure
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ FLOATING = """<robot name="raft"><link name="world"/>
 
 @pytest.mark.long
 def test_a_floating_base(tmp_path, capsys):
-    """It turns over, which three angles would not survive; figure and animation show it."""
+    """It turns over, which three angles would not survive."""
     urdf, out, profile = (tmp_path / name for name in ("raft.urdf", "raft.csv", "torques.csv"))
     urdf.write_text(FLOATING)
     profile.write_text("t, mast\n0, 0.1\n1, 0.2\n")
@@ -90,13 +90,6 @@ def test_a_floating_base(tmp_path, capsys):
     assert_close(motion.q[0, :3], [0.0, 0.0, 1.0])
     assert so3.from_quaternion(motion.q[:, 3:7])[:, 2, 2].min() < -0.9
     assert motion.joints[-1] == "mast"
-    pytest.importorskip("matplotlib")
-    code, _, _ = run(
-        capsys, "plot", out, "--figure", tmp_path / "f.png", "--robot", urdf, "--animation",
-        tmp_path / "f.gif",
-    )  # fmt: skip
-    assert code == 0
-    assert (tmp_path / "f.gif").read_bytes().startswith(b"GIF")
 
 
 def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
@@ -149,46 +142,33 @@ def test_settings_that_are_no_numbers(capsys):
 
 
 @pytest.mark.long
-def test_figures_and_animations(arm, tmp_path, capsys):
+def test_figures(arm, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    out, figure, moving = (tmp_path / name for name in ("m.npz", "m.svg", "m.gif"))
-    code, text, _ = run(
+    out, figure = tmp_path / "m.npz", tmp_path / "m.svg"
+    code, _, _ = run(
         capsys, "simulate", "arm7", "--duration", 0.1, "--out", out, "--figure", figure
     )
     assert code == 0
     assert "<svg" in figure.read_text()
-    code, text, _ = run(capsys, "plot", out)
+    code, _, _ = run(capsys, "plot", out)
     assert code == 0
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
-    code, text, _ = run(capsys, "plot", out, "--robot", "arm7", "--animation", moving)
-    assert code == 0
-    assert f"wrote {moving}" in text
-    assert moving.read_bytes().startswith(b"GIF")
     batch = simulate(arm, np.zeros((2, 7)), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):
         batch.save(out)
     with pytest.raises(ArgumentError, match="must end in"):
         write_figure(TimeSeries.read(out), tmp_path / "m.txt")
-    renamed = robot_path("arm7").read_text().replace('name="joint', 'name="axle')
-    model = mbs.Model.from_urdf(renamed)
-    with pytest.raises(MbsError, match="axle1"):
-        write_animation(model, TimeSeries.read(out), moving)
 
 
 def test_bad_files_to_plot(tmp_path, capsys):
     code, _, err = run(capsys, "plot", tmp_path / "none.npz")
     assert code == 1
     assert "there is no file" in err
-    out = tmp_path / "m.npz"
-    run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", out)
-    code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")
-    assert code == 1
-    assert "an animation needs the robot" in err
 
 
-@pytest.mark.parametrize("option", ["--out", "--figure", "--animation"])
+@pytest.mark.parametrize("option", ["--out", "--figure"])
 def test_files_in_missing_folders_are_refused_before_the_work(option, tmp_path, capsys):
-    name = {"--out": "a.npz", "--figure": "a.png", "--animation": "a.gif"}[option]
+    name = {"--out": "a.npz", "--figure": "a.png"}[option]
     for path in (tmp_path / "none" / name, tmp_path / name):
         if path.parent == tmp_path:
             path.mkdir()  # a folder of that name

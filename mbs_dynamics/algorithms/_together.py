@@ -56,7 +56,7 @@ def compile_together(
     False every call must give them, and models that differ in nothing else share the kernel: what
     changes them while it runs compiles nothing.
 
-    Raises ArgumentError for no algorithm at all, names that are used twice or are no identifiers,
+    Raises ArgumentError for no algorithm at all, names that are used twice or are not identifiers,
     and an array that means different things to two algorithms; else as :func:`compile` does.
     """
     parts = _parts(functions)

@@ -34,7 +34,7 @@ def traced_on(
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
     ``inputs`` maps the names of the arrays to their shapes. The tree has gravity, loads, armature
-    and placements as symbols; those that nothing depends on are no inputs.
+    and placements as symbols; those that nothing depends on are not inputs.
     """
 
     def on_symbols(**symbols: Any) -> Any:

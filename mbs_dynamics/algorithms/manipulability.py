@@ -29,7 +29,6 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 
 __all__ = [
-    "inverse_condition_number",
     "manipulability",
     "manipulability_gradient",
     "singular_values",
@@ -112,24 +111,6 @@ def singular_values(
     scale = np.array([1.0 / unit if row >= LINEAR else 1.0 for row in chosen])
     s: FloatArray = np.linalg.svd(J * scale[:, None], compute_uv=False)
     return s
-
-
-def inverse_condition_number(
-    model: Model,
-    q: ArrayLike,
-    body: str,
-    *,
-    rows: str | Sequence[int] = "all",
-    length: float = 1.0,
-) -> FloatArray:
-    """Return the smallest over the largest singular value (...): 1 isotropic, 0 singular.
-
-    It is 0 for a zero Jacobian. Arguments and errors are those of :func:`singular_values`.
-    """
-    s = singular_values(model, q, body, rows=rows, length=length)
-    largest = s[..., 0]
-    inverse: FloatArray = (s[..., -1] / np.where(largest > 0.0, largest, 1.0))[()]
-    return inverse
 
 
 def moving_coordinates(model: Model, body: str) -> list[int]:

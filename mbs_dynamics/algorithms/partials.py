@@ -90,7 +90,7 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
             indices.append(int(joint))
         else:
             raise ArgumentError(
-                f"joint index {joint!r} is out of range; valid is 0 to {model.n - 1}"
+                f"joint index {joint!r} is out of range; must be 0 to {model.n - 1}"
             )
     return tuple(indices)
 

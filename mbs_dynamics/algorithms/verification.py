@@ -53,7 +53,7 @@ def _check(name: str, kernel: Kernel, computed: FloatArray, expected: FloatArray
     if not error <= AGREEMENT:  # NaN is an error, too
         raise BackendError(
             f"{name}: the compiled code (back end {kernel.backend}) differs from the equations by "
-            f"{error:.2g} of the largest value; valid is at most {AGREEMENT:g}. Delete the cache "
+            f"{error:.2g} of the largest value; must be at most {AGREEMENT:g}. Delete the cache "
             "of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
         )
 

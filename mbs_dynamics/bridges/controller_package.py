@@ -117,7 +117,7 @@ def export_controller(
             raise ArgumentError(f"joint {joint!r} {clamped}")
     moved = link or tools(model)[0]
     if model.frames[moved].body == GROUND:
-        raise ArgumentError(f"link {moved!r} does not move; valid is one that does")
+        raise ArgumentError(f"link {moved!r} does not move; must be one that does")
     robot = re.sub(r"[^a-z0-9]+", "_", (name or model.name).lower()).strip("_")
     names: dict[str, Any] = {
         "package": f"{robot if robot[:1].isalpha() else 'robot'}_guarded_controller",

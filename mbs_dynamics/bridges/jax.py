@@ -126,6 +126,6 @@ def _checked(name: str, port: Port, x: Any) -> Any:
     lead = array.ndim - len(port.shape)
     if lead < 0 or array.shape[lead:] != port.shape:
         raise ArgumentError(
-            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, after batch axes"
+            f"{name}: {port.name} has shape {array.shape}; must be {port.shape}, after batch axes"
         )
     return array

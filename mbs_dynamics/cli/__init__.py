@@ -10,10 +10,32 @@ import sys
 from collections.abc import Sequence
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli import calibrate, export, identify, info, replay, simulate, teaching, view
+from mbs_dynamics.cli import (
+    calibrate,
+    excite,
+    export,
+    identify,
+    info,
+    replay,
+    simulate,
+    teaching,
+    tune_collision,
+    view,
+)
 from mbs_dynamics.cli.options import check_files
 
-TOPICS = (info, view, simulate, identify, calibrate, teaching, replay, export)
+TOPICS = (
+    info,
+    view,
+    simulate,
+    identify,
+    tune_collision,
+    excite,
+    calibrate,
+    teaching,
+    replay,
+    export,
+)
 """The files of commands, in the order of the help text."""
 
 

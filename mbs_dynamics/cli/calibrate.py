@@ -71,8 +71,6 @@ def add_commands(commands: Any) -> None:
     text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
     kind = Pair(SIGNS.__getitem__, "JOINT=1 or JOINT=-1", named=True)
     command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
-    text = "find the signs of positions, whatever the table of --motors states"
-    command.flag("--find-signs", text)
     command.gravity()
     command.part()
 
@@ -137,7 +135,7 @@ def _calibrate_motors(options: argparse.Namespace) -> int:
     columns = by_name("--columns", options.columns)
     poses = read_poses(options.poses, model, start, columns)
     signs = by_name("--signs", options.signs)
-    calibration = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
+    calibration = calibrate(model, poses, start=start, signs=signs)
     remark(*calibration.notes)
     print(f"{calibration.poses} different poses")
     print(f"{'joint':24}{'sign':>5}{'zero':>11}{'feedback per N m':>26}{'command per N m':>20}")

@@ -66,11 +66,6 @@ class Description:
         return self.model(leave_out=UNSUPPORTED)
 
     @property
-    def page(self) -> dict[str, Any]:
-        """The arguments of a page in the browser that describe the robot."""
-        return {"description": self.source, "beside": self.path, "model_code": self.code}
-
-    @property
     def code(self) -> str:
         """A Python expression for the model."""
         source: Any = repr(str(self.path))

@@ -52,7 +52,7 @@ def _export(options: argparse.Namespace) -> int:
     if options.what == "controller":
         return _export_controller(robot, options)
     if not options.functions:
-        raise ArgumentError("--functions is missing; valid are names of algorithms")
+        raise ArgumentError("--functions is missing; valid: names of algorithms")
     asked = {name: getattr(options, name) for name in ("body", "representation", "wrenches")}
     written = export_c(
         robot.model(),

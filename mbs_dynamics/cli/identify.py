@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ``mbs-dynamics`` for identification: identify, validate, excite and others."""
+"""The commands of ``mbs-dynamics`` for identification: identify, validate and others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,6 @@ from mbs_dynamics.cli.options import (
 from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.progress import Progress
-from mbs_dynamics.timeseries.tables import WRITTEN
-from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 OF_TORQUES = ("validate", "report", "gains", "fit-gains")
 OF_SERVOS = ("loaded", "link", "mass", "mjcf")
@@ -36,7 +35,7 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
     example = "arm.urdf run1.mcap run2.mcap --out identified.urdf --report report.html"
-    command = _command(commands, "identify", _identify, purpose, example)
+    command = command_on(commands, "identify", _identify, purpose, example)
     command.file("recordings", MOTION_DATA, nargs="+")
     text = "recording to compare torques on (default: three tenths of the others, held out)"
     command.file("--validate", text, metavar="RECORDING")
@@ -57,61 +56,33 @@ def add_commands(commands: Any) -> None:
     command.output("--mjcf", "position servos: MJCF to write")
 
     purpose = "compare the torques of a description with measured ones"
-    command = _command(commands, "validate", _validate, purpose, "arm.urdf run.csv")
+    command = command_on(commands, "validate", _validate, purpose, "arm.urdf run.csv")
     command.file("recording", MOTION_DATA)
 
     purpose, example = "identify masses from a few still poses", "arm.urdf poses.csv --out new.urdf"
-    command = _command(commands, "identify-static", _identify_static, purpose, example)
+    command = command_on(commands, "identify-static", _identify_static, purpose, example)
     command.file("poses", ".csv with q_<joint> and tau_<joint>, a row for each pose")
     command.output("--out", "URDF to write")
     command.flag("--force", "write the result even if it is no better")
 
     purpose, example = "identify the load on a link from a motion", "arm.urdf run.csv --link tool"
-    command = _command(commands, "identify-payload", _identify_payload, purpose, example)
+    command = command_on(commands, "identify-payload", _identify_payload, purpose, example)
     command.file("recording", "a motion with the load")
     command.add("--link", "link that carries the load", required=True)
     command.file("--without", "recording of the arm without the load")
 
-    purpose = "find thresholds of collisions from a recording of free motion"
-    example = "arm.urdf run.csv --out thresholds.yaml"
-    command = _command(commands, "tune-collision", _tune_collision, purpose, example)
-    command.file("recording", "a motion without contact, with velocities and efforts")
-    command.output("--out", "file of thresholds to write, .yaml")
 
-    purpose = "plan a motion that excites the parameters of an arm"
-    example = "arm7 --duration 20 --out excitation.csv --trajectory excitation.yaml"
-    command = _command(commands, "excite", _excite, purpose, example, data=False)
-    command.output("--out", ".csv or .npz to write", WRITTEN, required=True)
-    text = "JointTrajectory to write, as .yaml, with an approach from any position"
-    command.output("--trajectory", text, TRAJECTORIES)
-    command.numbers(
-        ("--duration", "duration, s", 20.0),
-        ("--rate", "samples per second", 100.0),
-        ("--position", "largest share of the ranges of the joints", 0.9),
-        ("--velocity", "largest share of the velocity limits", 0.5),
-        ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 3.0),
-        ("--torque", "largest share of the effort limits", 0.8),
-        ("--seed", "seed of the random search", 0),
-    )
-    text = "box in which the origin of a frame stays, m, in the frame of the root link"
-    form = "FRAME:xmin,xmax,ymin,ymax,zmin,zmax"
-    command.add("--box", text, nargs="+", default=[], metavar=form)
-
-
-def _command(
-    commands: Any, name: str, run: Any, purpose: str, example: str, *, data: bool = True
-) -> Command:
-    """Return a command on a robot, with options of recordings unless ``data`` is False."""
+def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -> Command:
+    """Return a command on a robot and recordings of it."""
     command = Command(commands, name, run, purpose, example)
     command.robot()
     command.gravity()
-    if data:
-        command.output("--json", "write the figures as JSON")
-        command.reading()
+    command.output("--json", "write the figures as JSON")
+    command.reading()
     return command
 
 
-class _Job:
+class Job:
     """The description, the model and the recordings of a command."""
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -150,7 +121,7 @@ class _Job:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    job, gains = _Job(options), by_name("--gains", options.gains)
+    job, gains = Job(options), by_name("--gains", options.gains)
     room, model = job.room, job.model
     recordings = [job.read(file) for file in options.recordings]
     of_servos = all(one.tau is None and one.goal is not None for one in recordings)
@@ -184,7 +155,7 @@ def _identify(options: argparse.Namespace) -> int:
     )
     write_json(
         options.json,
-        relative_error=_relative(result.errors),
+        relative_error=asdict(result.errors),
         consistent=result.consistent,
         cutoff_hz=result.cutoff,
         weight=result.choice.weight,
@@ -193,7 +164,7 @@ def _identify(options: argparse.Namespace) -> int:
         base_parameters=len(base.values),
         condition=base.condition,
         joints=result.joint_parameters,
-        masses=_masses(result),
+        masses=result.masses,
         notes=list(result.notes),
     )
     if options.report is not None:
@@ -205,7 +176,7 @@ def _identify(options: argparse.Namespace) -> int:
     return 0
 
 
-def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
+def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
     """Identify position servos, which report goals and no torques."""
     options, room = job.options, job.room
     loaded = job.read(options.loaded)
@@ -230,7 +201,7 @@ def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
     write_json(
         options.json,
         servos={joint: servo._asdict() for joint, servo in result.servos.items()},
-        masses=None if estimate is None else _masses(estimate),
+        masses=None if estimate is None else estimate.masses,
         notes=list(result.notes),
     )
     if estimate is not None and job.refused(estimate):
@@ -244,16 +215,16 @@ def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    job = _Job(options)
+    job = Job(options)
     errors, notes = job.room.validate(job.model, job.read(options.recording))
     remark(*notes)
     _print_errors(errors)
-    write_json(options.json, relative_error=_relative(errors), notes=list(notes))
+    write_json(options.json, relative_error=asdict(errors), notes=list(notes))
     return 0
 
 
 def _identify_static(options: argparse.Namespace) -> int:
-    job = _Job(options)
+    job = Job(options)
     result = job.room.identify_static(job.model, job.read(options.poses, timed=False))
     estimate = result.identification
     remark(*estimate.notes)
@@ -264,11 +235,11 @@ def _identify_static(options: argparse.Namespace) -> int:
         print(f"  {joint:24} {value:9.4f}")
     write_json(
         options.json,
-        relative_error=_relative(estimate.errors),
+        relative_error=asdict(estimate.errors),
         consistent=estimate.consistent,
         poses=result.poses,
         next_pose=result.next_pose,
-        masses=_masses(estimate),
+        masses=estimate.masses,
     )
     if job.refused(estimate):
         return 1
@@ -278,7 +249,7 @@ def _identify_static(options: argparse.Namespace) -> int:
 
 
 def _identify_payload(options: argparse.Namespace) -> int:
-    job = _Job(options)
+    job = Job(options)
     without = job.read(options.without)
     recording = job.read(options.recording)
     load = job.room.identify_payload(job.model, recording, options.link, without)
@@ -313,67 +284,9 @@ def _identify_payload(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tune_collision(options: argparse.Namespace) -> int:
-    from mbs_dynamics.control.collision_tuning import tune
-    from mbs_dynamics.identification.preparation import prepared
-
-    job = _Job(options)
-    stretches, remarks = prepared(job.read(options.recording), job.model)
-    thresholds, notes = tune(job.model, [one.series for one in stretches])
-    remark(*remarks, *notes)
-    print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
-    for name, row in thresholds.by_joint.items():
-        sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
-        print(f"{name:24}{sudden:10.3g}{sustained:11.3g}{row.fastest:14.3g}")
-    write_json(options.json, **{x: row._asdict() for x, row in thresholds.by_joint.items()})
-    write_text(options.out, thresholds.yaml(options.recording.name))
-    return 0
-
-
-def _excite(options: argparse.Namespace) -> int:
-    job = _Job(options)
-    room, model = job.room, job.model
-    limits = room.MotionLimits(
-        options.position,
-        options.velocity,
-        options.acceleration,
-        options.torque,
-        tuple(room.box_of(text, model.frames) for text in options.box),
-    )
-    with closing(Progress(100.0, what="planning the motion ", unit="%")) as progress:
-        excitation = room.plan_excitation(
-            model,
-            options.duration,
-            limits=limits,
-            rate=options.rate,
-            seed=options.seed,
-            progress=lambda share: progress.update(100.0 * share),
-        )
-    excitation.motion.write(options.out)
-    seconds, condition = excitation.motion.t[-1], excitation.condition
-    print(f"wrote {options.out}: {seconds:g} s, condition number {condition:.4g}")
-    if options.trajectory is not None:
-        write_text(options.trajectory, excitation.to_trajectory())
-    remark("collisions are not checked; try it slowly, or in simulation", kind="warning")
-    return 0
-
-
-def _relative(errors: Any) -> dict[str, float | None]:
-    return {
-        "description": errors.description,
-        "description_with_friction": errors.description_with_friction,
-        "identified": errors.identified,
-    }
-
-
-def _masses(result: Any) -> dict[str, float]:
-    names = result.torque_model.model.body_names
-    return {name: float(row[0]) for name, row in zip(names, result.inertial, strict=True)}
-
-
 def _print_errors(errors: Any) -> None:
     print("relative error of the torques, all joints, on held-out data:")
-    for name, value in _relative(errors).items():
+    for name, value in asdict(errors).items():
         if value is not None:
             print(f"  {name.replace('_', ' '):26} {100.0 * value:8.2f} %")
 

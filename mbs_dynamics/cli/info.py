@@ -5,34 +5,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import Command, table
-from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
+from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.errors import BackendError, shortened
 from mbs_dynamics.model.body import GROUND, preorder
-from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
-
-USUAL = (
-    mbs.forward_kinematics,
-    mbs.twists,
-    mbs.jacobian,
-    mbs.jacobian_rate,
-    mbs.inverse_dynamics,
-    mbs.gravity_torques,
-    mbs.bias_torques,
-    mbs.mass_matrix,
-    mbs.forward_dynamics,
-    mbs.kinetic_energy,
-    mbs.potential_energy,
-)
-"""The algorithms whose operations the description lists: counting all of them takes long."""
+from mbs_dynamics.view.mjcf_visuals import shapes_of
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
 """The columns of a table of operations; the last one says why an algorithm has none."""
@@ -40,7 +25,7 @@ OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
-    purpose = "print a robot's tree, masses, limits, warnings and operation counts"
+    purpose = "print a robot's tree, masses, limits and warnings"
     info = Command(commands, "info", _info, purpose, "arm7 --tip tool")
     info.robot()
     info.part()
@@ -71,7 +56,7 @@ def _count(options: argparse.Namespace) -> int:
     else:
         model = Description(options).drawn()
         print(f"{model.name}: multiplications / additions (the cheapest has a star)")
-        lines = table(OPERATIONS, list(_operation_rows(model, Count.of)))
+        lines = table(OPERATIONS, list(_operation_rows(model)))
     print("\n".join(lines))
     return 0
 
@@ -122,9 +107,6 @@ def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
     for title, messages in (("Warnings", warned), ("Notes", notes)):
         if messages:
             yield from ("", title, *(f"  {each}" for each in messages))
-    yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
-    yield from table(OPERATIONS, list(_operation_rows(model, functions=USUAL)))
-    yield from ("", "mbs-dynamics count lists all algorithms.")
 
 
 def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
@@ -168,22 +150,18 @@ def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
         ]
 
 
-def _operation_rows(
-    model: mbs.Model,
-    show: Callable[[Operations], object] = lambda operations: operations.total,
-    functions: Sequence[Callable[..., Any]] = mbs.ALGORITHMS,
-) -> Iterable[list[str]]:
+def _operation_rows(model: mbs.Model) -> Iterable[list[str]]:
     """Yield the rows of a table: algorithms, their operations in each representation, and why not.
 
     The columns are those of :data:`OPERATIONS`.
     """
-    for title, operations, reason in algorithm_counts(model, functions):
+    for title, operations, reason in algorithm_counts(model, mbs.ALGORITHMS):
         if not operations:
             yield [title, *["-"] * len(mbs.REPRESENTATIONS), shortened(reason)]
             continue
         least = min(count.total for count in operations.values())
         cells = [
-            f"{show(count)}{' *' if count.total == least and len(operations) > 1 else ''}"
+            f"{Count.of(count)}{' *' if count.total == least and len(operations) > 1 else ''}"
             for count in operations.values()
         ]
         yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS)), ""]

@@ -193,7 +193,7 @@ def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     for name, times in Counter(name for name, _ in pairs).items():
         if times > 1:
-            raise ArgumentError(f"{option} has {name!r} twice; valid are different names")
+            raise ArgumentError(f"{option} has {name!r} twice; names must differ")
     return values
 
 

@@ -14,8 +14,7 @@ from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import Command
 from mbs_dynamics.control.period.history import Replay, replayed
 from mbs_dynamics.control.period.records import State
-from mbs_dynamics.control.period.sentences import fault_of
-from mbs_dynamics.control.running_period import MODES
+from mbs_dynamics.control.period.sentences import MODES, fault_of
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.tables import WRITTEN

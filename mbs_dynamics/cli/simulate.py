@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,12 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import MOTION_DATA, Command, by_name, initial_state, recording_in
-from mbs_dynamics.errors import ArgumentError, SimulationError
-from mbs_dynamics.integrate import METHODS, Event, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.errors import SimulationError
+from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
 from mbs_dynamics.model.coordinates import velocity_names
-from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.reading import read_torques
 from mbs_dynamics.timeseries.tables import WRITTEN
-from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
+from mbs_dynamics.view.figures import FIGURES, write_figure
 
 
 def add_commands(commands: Any) -> None:
@@ -51,20 +49,14 @@ def add_commands(commands: Any) -> None:
     run.output("--out", "motion to write, .csv or .npz", WRITTEN)
     run.flag("--view", "play the motion in the browser")
     run.page()
-    _add_pictures(run)
+    run.output("--figure", "figure to write, .png, .svg or .pdf", FIGURES)
 
     purpose = "draw motion data: a simulation, a plan or a recording"
     plot = Command(commands, "plot", _plot, purpose, "fall.csv --figure fall.png")
     plot.file("file", MOTION_DATA)
     plot.reading()
-    plot.robot("--robot")
-    plot.part()
-    _add_pictures(plot)
-
-
-def _add_pictures(command: Command) -> None:
-    command.output("--figure", "figure to write, .png, .svg or .pdf", FIGURES)
-    command.output("--animation", "animation to write, .gif", ANIMATIONS)
+    text = "figure to write, .png, .svg or .pdf (default: the file with the ending .png)"
+    plot.output("--figure", text, FIGURES)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -88,12 +80,22 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.out is not None:
         series.write(options.out)
         print(f"wrote {options.out}")
-    _write(series, options, model.name, model, motion.events)
+    if options.figure is not None:
+        write_figure(series, options.figure, model.name, motion.events)
+        print(f"wrote {options.figure}")
     if options.view:
-        from mbs_dynamics.view.showing import play
+        from mbs_dynamics.view.opening import open_page
+        from mbs_dynamics.view.showing import played
 
-        page = robot.page | {"port": options.port, "message": str(failed or "")}
-        play(model, series, **page).wait(browse=not options.no_browser)
+        opened = open_page(
+            model,
+            robot.source,
+            beside=robot.path,
+            message=str(failed or ""),
+            model_code=robot.code,
+            port=options.port,
+        )
+        played(opened, series).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
     return 0
@@ -159,27 +161,8 @@ def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
         print(f"  {joint.name:{width}}{numbers}")
 
 
-def _write(
-    series: TimeSeries,
-    options: argparse.Namespace,
-    title: str,
-    model: mbs.Model | None,
-    events: Sequence[Event] = (),
-) -> None:
-    """Write the figure and the animation that were asked for."""
-    if options.figure is not None:
-        write_figure(series, options.figure, title, events)
-        print(f"wrote {options.figure}")
-    if options.animation is not None and model is not None:
-        write_animation(model, series, options.animation)
-        print(f"wrote {options.animation}")
-
-
 def _plot(options: argparse.Namespace) -> int:
-    if options.animation is not None and options.robot is None:
-        raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
-    if options.figure is None and options.animation is None:
-        options.figure = options.file.with_suffix(".png")
-    model = None if options.robot is None else Description(options).drawn()
-    _write(recording_in(options.file, options), options, "", model)
+    target = options.figure or options.file.with_suffix(".png")
+    write_figure(recording_in(options.file, options), target)
+    print(f"wrote {target}")
     return 0

@@ -56,24 +56,29 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.showing import play, show
+    from mbs_dynamics.view.opening import open_page
+    from mbs_dynamics.view.showing import played, posed
 
     robot = Description(options)
     model = robot.drawn()
-    page = robot.page | {
-        "layers": options.layers,
-        "packages": options.package_path,
-        "dark": options.dark,
-        "port": 0 if options.write is not None and options.port is None else options.port,
-        "report": _report,
-    }
-    if options.motion:
-        motion, *others = [recording_in(file, options) for file in options.motion]
-        shown = play(model, motion, ghost=others[0] if others else None, **page)
+    motions = [recording_in(file, options) for file in options.motion]
+    q, qd = initial_state(model, options)
+    opened = open_page(
+        model,
+        robot.source,
+        beside=robot.path,
+        packages=options.package_path,
+        layers=options.layers,
+        model_code=robot.code,
+        port=0 if options.write is not None and options.port is None else options.port,
+        dark=options.dark,
+        report=_report,
+    )
+    if motions:
+        shown = played(opened, *motions)
     else:
-        q, qd = initial_state(model, options)
         start = q if options.q else None  # bent, if it is an arm
-        shown = show(model, start, qd, degrees=options.degrees, **page)
+        shown = posed(opened, start, qd, degrees=options.degrees)
     if options.write is not None:
         shown.save(options.write)
         print(f"wrote {options.write}")
@@ -97,7 +102,7 @@ def _live(options: argparse.Namespace) -> int:
         port=options.port,
         browse=not options.no_browser,
         dark=options.dark,
-        chosen=options.layers,
+        layers=options.layers,
     )
 
 

@@ -100,6 +100,7 @@ class BringUp:
         self.problems: list[str] = []
         self.responses: list[JointResponse] = []
         self._limits, self._stiffness = arm.motors.limits, arm.motors.stiffness
+        self._joints = arm.joints
         self._joint = 0
         self._begun = False
         self._start_phase(math.inf, 0.0)
@@ -138,20 +139,24 @@ class BringUp:
             if not problems:
                 self._begun = True
                 self._start_phase(t, 0.0)
-            elif np.isfinite(self.arm.positions).all() or t - self._since >= FIRST_FRAMES:
+            elif (
+                np.isfinite(self.arm.state_record.q[self._joints]).all()
+                or t - self._since >= FIRST_FRAMES
+            ):
                 self._stop(*problems)
             return command
         if problem := self.arm.input_problem(t):
             self._stop(problem)
-        elif self.arm.weighing:  # what holds the arm still changes
+        elif self.arm.state_record.weighing:  # what holds the arm still changes
             self._start_phase(t, 0.0)
         else:
             self._observe(t)
         return command
 
     def _observe(self, t: float) -> None:
-        k = self._joint
-        position, held = float(self.arm.positions[k]), float(self.arm.held[k])
+        k, s = self._joint, self.arm.state_record
+        joint = self._joints[k]
+        position, held = float(s.q[joint]), float(s.held[joint])
         name = self.arm.motors.joint_names[k]
         if abs(position - held) > STOP * LARGEST_MOTION:
             self._stop(
@@ -163,7 +168,7 @@ class BringUp:
         elapsed = t - self._since
         if elapsed >= SETTLE - AVERAGED:
             self._positions.append(position)
-            self._efforts.append(float(self.arm.efforts[k]))
+            self._efforts.append(float(s.effort[joint]))
         if elapsed >= SETTLE:
             self._advance(t)
 
@@ -184,7 +189,8 @@ class BringUp:
             self._at = self._at[:1]
             self._start_phase(t, min(self._trials[0] * self._limits[k], most))
             return
-        gravity = self.arm.fed_forward[k]
+        s = self.arm.state_record
+        gravity = float((s.scale * self.arm.running.gravity_at(np.array(s.held)))[self._joints[k]])
         shown = abs(gravity) >= SHOWN * self._limits[k]
         feedback = self._effort / gravity if shown else math.nan
         name = self.arm.motors.joint_names[k]

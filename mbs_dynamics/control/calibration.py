@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.gravity_fit import GravityFit, fit_gravity, load_misfit
 from mbs_dynamics.control.motor_table import line_of, row_of
@@ -49,12 +46,6 @@ UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
 MATTERS, BETTER = 0.01, 4.0
 """Share of the largest torque from which on the efforts of a joint are compared, and the ratio of
 squared residuals from which on a load alone explains them better than the arm."""
-
-BEST = 64
-"""Number of combinations of signs that are compared in full."""
-
-MOST_UNKNOWN = 12
-"""Largest number of joints with unknown signs of positions."""
 
 TURNS = 10.0
 """Size in rad or m from which on positions must be in another unit."""
@@ -127,59 +118,39 @@ def calibrate(
     *,
     start: Motors | None = None,
     signs: Mapping[str, int] = {},
-    find_signs: bool = False,
 ) -> MotorCalibration:
     """Return signs, factors and zeros of the motors of an arm from still poses.
 
     The signs of the positions of drives are those of ``signs``, 1 or -1 by joint, or of the table
-    ``start`` (unless ``find_signs``), or follow from ``poses.q`` beside ``poses.positions``. Where
-    none is known, the sign is found too, if a mirror image of the arm does not explain the poses as
-    well; with ``poses.q`` alone it is that of the efforts. Zeros and units of positions are those
-    of ``start`` or of ``poses``. Factors of efforts are negative where a drive counts efforts
-    against its positions.
+    ``start``, or follow from ``poses.q`` beside ``poses.positions``; with ``poses.q`` alone the
+    sign is that of the efforts. Zeros and units of positions are those of ``start`` or of
+    ``poses``. Factors of efforts are negative where a drive counts efforts against its positions.
 
     Poses of which a joint is at a limit are left out, as a stop may carry a part of the load there.
 
-    Raises ArgumentError for too few poses, positions in other units, joints without efforts, two
-    motors on one joint, and efforts from which the drives subtract gravity; UnknownJointError for a
-    name that is not a joint.
+    Raises ArgumentError for too few poses, drives of which no sign is known, positions in other
+    units, joints without efforts, two motors on one joint, and efforts from which the drives
+    subtract gravity; UnknownJointError for a name that is not a joint.
     """
     check_single(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
         raise ArgumentError(
-            "start has two motors on one joint; valid are tables with one: calibrate one by one"
+            "start has two motors on one joint; valid: tables with one: calibrate one by one"
         )
     UnknownJointError.check(signs, model.joint_names)
     for name, sign in signs.items():
         if sign not in (1, -1):
-            raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid are 1 and -1")
-    data = _Data(model, poses, start, signs, not find_signs)
-    patterns = data.patterns()
-    fits = [(pattern, data.fit(pattern)) for pattern in patterns]
-    pattern, best = min(fits, key=lambda pair: pair[1].misfit)
-    if len(fits) > 1:  # compare them with the same noise
-        fits = [(other, data.fit(other, fit.x, best.noise)) for other, fit in fits]
-        pattern, best = min(fits, key=lambda pair: pair[1].misfit)
-    data.check_weight(best)
-    rivals = [other for other, fit in fits if fit.misfit < best.misfit + CERTAIN**2]
+            raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid: 1 and -1")
+    data = _Data(model, poses, start, signs)
+    fit = data.fit()
+    data.check_weight(fit)
     calibrated, unseen = [], {name: "no efforts were recorded" for name in data.without}
-    ambiguous = [
-        name
-        for k, name in enumerate(data.joints)
-        if any(other[k] != pattern[k] for other in rivals)
-    ]
     for k, name in enumerate(data.joints):
-        why = data.why_not(best, k)
-        if not why and name in ambiguous:
-            why = (
-                f"not seen: a mirror image of the arm, with {listed(ambiguous)} reversed, explains "
-                "the poses as well; move it by hand, and state --signs: 1 if the position of the "
-                "drive increases in the direction in which the URDF counts, -1 if not"
-            )
+        why = data.why_not(fit, k)
         if why:
             unseen[name] = why
         else:
-            calibrated.append(data.calibrated(best, k, pattern[k]))
+            calibrated.append(data.calibrated(fit, k))
     return MotorCalibration(tuple(calibrated), unseen, tuple(data.notes), len(data.u))
 
 
@@ -187,9 +158,9 @@ class _Positions(NamedTuple):
     """Positions of a joint in still poses, and what is known of its drive."""
 
     q: FloatArray
-    """(N,) in rad or m; reversed where the drive is, if its sign is unknown."""
+    """(N,) in rad or m."""
     sign: int
-    """Sign of the drive's positions, 1 or -1; 0 if unknown."""
+    """Sign of the drive's positions, 1 or -1."""
     zero: float
     unit: float
     """``position_per_radian``."""
@@ -204,9 +175,8 @@ class _Data:
         poses: Poses,
         start: Motors | None,
         signs: Mapping[str, int],
-        trusted: bool,
     ) -> None:
-        self.model, self.poses, self.trusted = model, poses, trusted
+        self.model, self.poses = model, poses
         self.notes: list[str] = []
         self.table = {} if start is None else {m.joint: m for m in start.motors}
         placed = [n for n in model.joint_names if n in poses.q or n in poses.positions]
@@ -215,14 +185,9 @@ class _Data:
         if not self.joints:
             raise ArgumentError(
                 f"efforts are those of {listed(poses.efforts)}, positions those of {listed(placed)}"
-                f"; valid are both of the same joints of {listed(model.joint_names)}"
+                f"; valid: both of the same joints of {listed(model.joint_names)}"
             )
         positions = {name: self._position(name, signs) for name in placed}
-        for name in self.without:
-            if not positions[name].sign:
-                raise ArgumentError(
-                    f"position_{name} has an unknown sign, and no efforts show it: state its sign"
-                )
         self.drives = [positions[name] for name in self.joints]
         """Positions and drives of the joints with efforts."""
         absent = [name for name in model.joint_names if name not in placed]
@@ -250,7 +215,7 @@ class _Data:
         if count < FEWEST:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise ArgumentError(
-                f"poses has {count} different poses; valid are at least {FEWEST}{why}"
+                f"poses has {count} different poses; must be at least {FEWEST}{why}"
             )
 
         def merged(columns: FloatArray) -> FloatArray:
@@ -276,10 +241,15 @@ class _Data:
         sign = int(signs.get(name, 0))
         if row is not None:
             zero, unit = row.zero, row.position_per_radian
-            sign = sign or int(self.trusted * row.sign)
+            sign = sign or int(row.sign)
         if q is None:
             assert raw is not None
-            q = (sign or 1) * (raw - zero) / unit
+            if not sign:
+                raise ArgumentError(
+                    f"position_{name} has an unknown direction; state --signs: 1 if the position "
+                    "of the drive increases in the direction in which the URDF counts, -1 if not"
+                )
+            q = sign * (raw - zero) / unit
             self._check_unit(f"position_{name}", q)
             return _Positions(q, sign, zero, unit)
         self._check_unit(f"q_{name}", q)
@@ -291,7 +261,7 @@ class _Data:
         rest = raw[good] - A @ (slope, zero)
         if good.sum() < FEWEST or not rest.std() < 0.05 * abs(slope) * q[good].std():
             raise ArgumentError(
-                f"position_{name} does not follow q_{name}; valid are readings of one joint"
+                f"position_{name} does not follow q_{name}; valid: readings of one joint"
             )
         return _Positions(q, int(np.sign(slope)), float(zero), float(abs(slope)))
 
@@ -299,69 +269,30 @@ class _Data:
         largest = np.nanmax(np.abs(q), initial=0.0)
         if largest > TURNS:
             raise ArgumentError(
-                f"{what} is up to {largest:.4g}; valid are rad or m up to {TURNS:g}: state the "
+                f"{what} is up to {largest:.4g}; valid: rad or m up to {TURNS:g}: state the "
                 "unit in brackets, or position_per_radian in a table of motors"
             )
 
     def _at_stops(self, placed: Sequence[str], whole: FloatArray) -> NDArray[np.bool_]:
-        """Return which joints of known signs with efforts are at a limit in which poses (N, k)."""
+        """Return which joints with efforts are at a limit in which poses (N, k)."""
         places = [self.model.joint_names.index(name) for name in placed]
         lower, upper = self.model.lower[places], self.model.upper[places]
-        known = [
-            name in self.joints and bool(self.drives[self.joints.index(name)].sign)
-            for name in placed
-        ]
-        return np.asarray(at_limits(whole[:, : len(placed)], lower, upper) & known)
+        measured = [name in self.joints for name in placed]
+        return np.asarray(at_limits(whole[:, : len(placed)], lower, upper) & measured)
 
     # -- estimates -------------------------------------------------------------------------------
 
-    def patterns(self) -> list[tuple[int, ...]]:
-        """Return the combinations of signs of positions that may be true, the likeliest first.
-
-        A known sign is contained in the positions and stands as it is.
-        """
-        unknown = sum(not drive.sign for drive in self.drives)
-        if unknown > MOST_UNKNOWN:
-            raise ArgumentError(
-                f"signs are unknown of {unknown} joints; valid are at most {MOST_UNKNOWN}: "
-                "state some"
-            )
-        patterns = list(
-            product(*((drive.sign,) if drive.sign else (1, -1) for drive in self.drives))
-        )
-        if len(patterns) == 1:
-            return patterns
-        left = []
-        for pattern in patterns:
-            g = mbs.gravity_torques(self.model, self._whole(pattern))[:, self.rows]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                a = (self.e * g).sum(axis=0) / np.square(g).sum(axis=0)
-            rest = (self.e - np.nan_to_num(a) * g) / self.scale
-            left.append(float(np.square(rest).sum()))
-        order = np.argsort(left, kind="stable")[:BEST]
-        return [patterns[k] for k in order]
-
-    def _whole(self, pattern: Sequence[int], zeros: Any = 0.0) -> FloatArray:
+    def _whole(self, zeros: Any = 0.0) -> FloatArray:
         """Return positions (N, n) of all joints of the model."""
         q = np.tile(self.rest, (len(self.u), 1))
-        turned = self.u.copy()
-        flips = [
-            1 if drive.sign else sign for drive, sign in zip(self.drives, pattern, strict=True)
-        ]
-        turned[:, self.own] = self.u[:, self.own] * flips - zeros
-        q[:, self.places] = turned
+        measured = self.u.copy()
+        measured[:, self.own] -= zeros
+        q[:, self.places] = measured
         return q
 
-    def fit(
-        self,
-        pattern: Sequence[int],
-        begin: FloatArray | None = None,
-        noise: FloatArray | None = None,
-    ) -> GravityFit:
-        """Return the estimate for one combination of signs of positions."""
-        return fit_gravity(
-            self.model, self.rows, partial(self._whole, pattern), self.e, begin, noise
-        )
+    def fit(self) -> GravityFit:
+        """Return the most probable factors, zeros, and errors of masses."""
+        return fit_gravity(self.model, self.rows, self._whole, self.e)
 
     # -- decisions -------------------------------------------------------------------------------
 
@@ -375,7 +306,7 @@ class _Data:
         efforts = self.e[:, used] / self.scale[used]
         left = efforts - (fit.a * fit.torques)[:, used] / self.scale[used]
         by_arm = float(np.square(left).mean()) if used else 0.0
-        q = self._whole([drive.sign or 1 for drive in self.drives])
+        q = self._whole()
         for tool in tools(self.model) if len(used) > 1 else ():
             by_load = load_misfit(self.model, tool, q, [self.rows[k] for k in used], efforts)
             if by_load * BETTER < by_arm and by_load < UNEXPLAINED_FOR_ZERO**2:
@@ -383,7 +314,7 @@ class _Data:
                     f"the efforts are those of a load on {tool!r} alone: it leaves "
                     f"{100.0 * math.sqrt(by_load):.1f} % of them unexplained, the weight of the "
                     f"arm {100.0 * math.sqrt(by_arm):.1f} %. These drives subtract gravity from "
-                    "their efforts, which show no factors then; valid are efforts with gravity"
+                    "their efforts, which show no factors then; valid: efforts with gravity"
                 )
 
     def _matters(self, fit: GravityFit, k: int) -> bool:
@@ -406,7 +337,7 @@ class _Data:
         if unexplained > UNEXPLAINED:
             return (
                 f"not seen: gravity leaves {100.0 * unexplained:.0f} % of its efforts unexplained "
-                f"(valid is {100.0 * UNEXPLAINED:.0f} %): friction, an arm that was held or that "
+                f"(at most {100.0 * UNEXPLAINED:.0f} %): friction, an arm that was held or that "
                 "moved, or positions in another unit or direction"
             )
         if abs(fit.a[k]) < CERTAIN * fit.a_error[k]:
@@ -421,9 +352,10 @@ class _Data:
         left = self.e[:, k] - fit.a[k] * fit.torques[:, k]
         return float(np.sqrt(np.square(left).mean()) / self.size[k])
 
-    def calibrated(self, fit: GravityFit, k: int, sign: int) -> Calibrated:
+    def calibrated(self, fit: GravityFit, k: int) -> Calibrated:
         """Return what the poses show of a joint."""
         name, drive, d = self.joints[k], self.drives[k], float(fit.zeros[k])
+        sign = drive.sign
         if drive.inferred:
             sign = int(np.sign(fit.a[k]))
             self.notes.append(

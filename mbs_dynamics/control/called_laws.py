@@ -109,5 +109,5 @@ def called(law: Law, model: Model, state: LawState, reference: Any) -> FloatArra
     if torques.shape == (len(state.joints),) and np.isfinite(torques).all():
         return torques
     raise ArgumentError(
-        f"law {name!r} returned {torques.tolist()}; valid are {len(state.joints)} finite torques"
+        f"law {name!r} returned {torques.tolist()}; valid: {len(state.joints)} finite torques"
     )

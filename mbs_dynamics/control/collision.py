@@ -58,7 +58,7 @@ class Thresholds:
                 least = 0.0 if key.endswith("_speed") else NOISE
                 if not least <= value < math.inf:
                     raise ArgumentError(
-                        f"{name}: {key} is {value:g}; valid are finite numbers from {least:g} on"
+                        f"{name}: {key} is {value:g}; valid: finite numbers from {least:g} on"
                     )
         table = np.array(collisions.unwatched(model.n))
         places = [coordinate_of(model, name) for name in self.by_joint]

@@ -15,7 +15,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import NOISE, Threshold, Thresholds
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import collisions
-from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
@@ -43,8 +42,8 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]
     units, as recordings do. A threshold is a line over speed, a margin above all external torques.
     Joints that never move are not watched.
 
-    Raises ArgumentError for recordings that jump, without velocities, of another robot, or with
-    less than SHORTEST of motion.
+    Raises ArgumentError for recordings without velocities, of another robot, or with less than
+    SHORTEST of motion.
     """
     joints = stretches[0].joints
     parts = zip(*(_external(model, each) for each in stretches), strict=True)
@@ -54,7 +53,7 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]
     if seconds < SHORTEST or not moved.any():
         named = listed(joints) if not moved.any() else ""
         raise ArgumentError(
-            f"the recording has {seconds:.3g} s of motion; valid is at least {SHORTEST:g} s"
+            f"the recording has {seconds:.3g} s of motion; must be at least {SHORTEST:g} s"
             + (f", in which {named} move by {MOVED:g} rad or m" if named else "")
         )
     tau = np.concatenate([each.tau for each in stretches])
@@ -99,15 +98,6 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
     unknown = [name for name, x in zip(part.joints, qd.T, strict=True) if not np.isfinite(x).all()]
     if unknown:
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
-    fastest = model.velocity_limits[places]
-    moved = np.abs(np.diff(part.q, axis=0))
-    jumped = jumps(moved, np.diff(part.t)[:, None], fastest)
-    if jumped.any():
-        row, k = np.argwhere(jumped)[0]
-        raise ArgumentError(
-            f"{part.joints[k]} jumps by {moved[row, k]:.3g} at {part.t[row]:.4g} s; its "
-            f"velocity limit is {fastest[k]:.3g}"
-        )
     full: FloatArray = np.zeros((3, len(part.t), model.n))
     full[:, :, places] = part.q, qd, part.tau
     torques = external_torques(model, part.t, full[0], full[1], full[2], places)

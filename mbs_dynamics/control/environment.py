@@ -56,7 +56,7 @@ def check_gravity(name: str, value: Any) -> FloatArray:
     length = float(np.linalg.norm(gravity))
     if length > LARGEST_GRAVITY:
         raise ArgumentError(
-            f"{name} has a length of {length:g} m/s^2; valid is at most {LARGEST_GRAVITY:g}"
+            f"{name} has a length of {length:g} m/s^2; must be at most {LARGEST_GRAVITY:g}"
         )
     return gravity
 
@@ -67,7 +67,7 @@ def check_earthly(name: str, value: Any, tolerance: float) -> None:
     standard = math.hypot(*STANDARD_GRAVITY)
     if abs(length - standard) > tolerance * standard:
         raise ArgumentError(
-            f"{name} has a length of {length:g} m/s^2; valid is "
+            f"{name} has a length of {length:g} m/s^2; must be "
             f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}"
         )
 
@@ -90,7 +90,7 @@ def root_gravity(model: Model, gravity: LinkGravity) -> FloatArray:
     frame = model.frames[link]
     if frame.body != GROUND:
         raise ModelError(
-            f"gravity is given in the frame of {quoted(gravity.link)}, which moves; valid are "
+            f"gravity is given in the frame of {quoted(gravity.link)}, which moves; valid: "
             f"the links that do not: {listed(fixed_links(model))}"
         )
     return np.asarray(frame.placement[:3, :3] @ vector)
@@ -138,7 +138,7 @@ def check_load(load: LinkLoad) -> None:
     what = f"payload at {quoted(load.link)}"
     largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
     if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
-        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
+        raise ModelError(f"{what}: {largest:g} is too large; must be at most {LARGEST_LOAD:g}")
     try:
         violations = Inertia.from_com(load.mass, load.com, load.inertia_at_com).violations()
     except MbsError as error:
@@ -196,5 +196,5 @@ def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     """
     others = [other for other in loads if other.link != load.link]
     if load.mass > 0.0 and len(others) >= MOST_LOADS:
-        raise ModelError(f"payloads are on {len(others)} links; valid is at most {MOST_LOADS}")
+        raise ModelError(f"payloads are on {len(others)} links; must be at most {MOST_LOADS}")
     return [*others, load] if load.mass > 0.0 else others

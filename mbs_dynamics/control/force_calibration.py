@@ -36,30 +36,30 @@ POSES = 4
 SPREAD = 0.1
 """Least root mean square in a direction by which unit vectors of gravity differ from their mean."""
 
-TURNED = math.radians(15.0)
-"""Largest rotation between the readings and the weight that may be an inaccuracy of the frame."""
-
-SIGNIFICANT = 30.0
-"""Ratio of variances (F) above which a rotation of the sensor explains the readings better."""
+SIGNIFICANT = 90.0
+"""Ratio by which three more parameters must improve a fit, relative to the variance that is left.
+It is three times F = 30."""
 
 LIGHTEST, ERRORS = 0.001, 5.0
 """A lighter tool in kg is none; so is one within this number of standard errors of zero."""
 
-UNEXPLAINED, NOISE = 0.05, (0.5, 0.05)
-"""Largest share of the variance of forces or moments that gravity may leave unexplained, unless
-its root is below this noise in N or N m."""
+UNEXPLAINED = 0.05
+"""Largest share of the variance of forces or moments that gravity may leave unexplained."""
+
+FORCE_NOISE, MOMENT_NOISE = 0.5, 0.05
+"""Deviations in N and N m, as root mean squares, that are never an error of the poses."""
 
 FARTHEST = 2.0
 """Largest distance in m of a centre of mass from the sensor."""
 
-EXPLAINED = 0.25
-"""Largest share of the squared forces that a sensor that is turned may leave unexplained."""
+TURNED = 0.25
+"""Largest share of the squared forces that a turned sensor may leave unexplained."""
 
-FALLS = (1.5, 30.0)
+GRAVITIES = (1.5, 30.0)
 """Range of lengths of gravity in m/s^2 that are accepted; unit vectors are refused."""
 
 LARGEST, LARGEST_FILE = 1e9, 2**16
-"""Size beyond which a reading is no measurement, and bytes of the largest file that is read."""
+"""Size beyond which a reading is not a measurement, and bytes of the largest file that is read."""
 
 
 class Calibration(NamedTuple):
@@ -75,13 +75,15 @@ class Calibration(NamedTuple):
     def write(self, path: Path, frame: str) -> None:
         """Write a JSON file; a file there is replaced at once, or kept as it is.
 
-        Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
+        Raises ArgumentError for a file that cannot be written or is not a calibration.
         """
         if expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
-                raise ArgumentError(f"not written over what is no calibration: {error}") from error
+                raise ArgumentError(
+                    f"will not replace what is not a calibration: {error}"
+                ) from error
         moment, force = np.split(self.bias, 2)
         fields = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
         fields |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
@@ -102,7 +104,7 @@ class Calibration(NamedTuple):
                 fields = json.loads(file.read(LARGEST_FILE))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
-                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; valid is {frame!r}")
+                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; must be {frame!r}")
             force, moment, com = (
                 checks.numbers(key, fields[key], (3,))
                 for key in ("bias_force", "bias_torque", "com")
@@ -112,9 +114,9 @@ class Calibration(NamedTuple):
                 raise ArgumentError(f"mass must not be negative; got {mass:g}")
             largest = max(mass, *np.abs([force, moment, com]).flat)
             if largest > LARGEST_LOAD:
-                raise ArgumentError(f"{largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
+                raise ArgumentError(f"{largest:g} is too large; must be at most {LARGEST_LOAD:g}")
         except (MbsError, OSError, ValueError, RecursionError) as error:
-            raise ArgumentError(f"{str(path)!r} is no valid calibration: {error}") from error
+            raise ArgumentError(f"{str(path)!r} is not a valid calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
 
 
@@ -164,227 +166,195 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
         raise ArgumentError(missing)
     if np.abs(W).max() >= LARGEST:
         raise ArgumentError(f"wrenches have numbers up to {np.abs(W).max():g}, which are too large")
-    to_com, same, none = -so3.hat(g), np.tile(np.eye(3), (N, 1)), np.zeros((3 * N, 0))
     moment, force = W[:, :3], W[:, 3:]
-    x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
-    m, f0 = float(x[0]), x[1:]
-    mountings = _mountings(g, force)
-    changes = [_bias_change(g.reshape(-1, 1), force, "N", min(mountings)[0])]
-    to_any: FloatArray = np.array(np.kron(g, np.eye(3)), dtype=float)  # also of a turned sensor
-    changes.append(_bias_change(to_any, moment, "N m", math.inf))
-    for change in filter(None, changes):
-        raise ArgumentError(change)
-    _check_mounting(mountings, g, force, m, e_m[0], left_f)
-    mc, e_mc, left_m = _solved(to_com.reshape(-1, 3), same, moment)
-    for k, (what, unit, b, left) in enumerate(
-        (("forces", "N", force, left_f), ("moments", "N m", moment, left_m))
-    ):
-        variance = np.square(left).sum() / (left.size - (4, 6)[k])
-        explicable = UNEXPLAINED * np.square(b - b.mean(axis=0)).sum() / (3 * (N - 1))
-        if variance > max(explicable, NOISE[k] ** 2):
-            worst = np.linalg.norm(left, axis=1)
-            raise ArgumentError(
-                f"the {what} do not follow gravity: {m:.3g} +- {e_m[0]:.2g} kg, residual up to "
-                f"{worst.max():.3g} {unit} (pose {worst.argmax() + 1}); valid are readings in SI "
-                "units of a tool that nothing touches, and the gravity in the same poses"
-            )
-    if m < max(LIGHTEST, ERRORS * e_m[0]):
-        if np.linalg.norm(mc[:3]) > max(NOISE[1] / _length(g), ERRORS * np.linalg.norm(e_mc[:3])):
-            raise ArgumentError(
-                "the forces show no tool, but the moments follow gravity like a mass times centre "
-                f"of mass of {_shown(mc[:3])} kg m: the sensor's controller probably subtracts a "
-                "payload of the right mass at a wrong centre of mass; correct the centre of mass "
-                "there, or set that payload to zero"
-            )
-        m, e_mass, c, e_c = 0.0, e_m[0], np.zeros(3), np.zeros(3)
-        f0, e_m, left_f = _solved(none, same, force)
-        m0, e_mc, left_m = _solved(none, same, moment)
+    forces = _checked("forces", "N", FORCE_NOISE, g.reshape(-1, 1), force, _turned(g, force))
+    m, m_error = float(forces.x[0]), float(forces.errors[0])
+    if m < -max(LIGHTEST, ERRORS * m_error):
+        raise ArgumentError(
+            f"the readings show a tool of {m:.3g} kg. Either the sensor's controller subtracts a "
+            f"payload that is stated {-m:.3g} kg too heavy: correct it there, or set it to zero. "
+            f"Or it is a sensor that {OPPOSITE}. To tell, push the tool along +z of the sensor's "
+            "frame: the force along z must increase; reverse the readings only if it decreases"
+        )
+    moments = _checked("moments", "N m", MOMENT_NOISE, -so3.hat(g).reshape(-1, 3), moment)
+    com, com_error = np.zeros(3), np.zeros(3)
+    if m < max(LIGHTEST, ERRORS * m_error):
+        _check_no_tool(moments, float(np.linalg.norm(g, axis=1).mean()))
+        m, bias_only = 0.0, _with_bias(np.zeros((3 * N, 0)), np.ones(N))
+        forces, moments = _solved(bias_only, force), _solved(bias_only, moment)
     else:
-        e_mass, c, m0 = e_m[0], mc[:3] / m, mc[3:]
-        e_c = np.sqrt(e_mc[:3] ** 2 + (c * e_mass) ** 2) / m
-        if np.linalg.norm(c) > FARTHEST:
+        com = moments.x[:3] / m
+        com_error = np.sqrt(moments.errors[:3] ** 2 + (com * m_error) ** 2) / m
+        if np.linalg.norm(com) > FARTHEST:
             raise ArgumentError(
-                f"the moments show a centre of mass at {_shown(c)} m; valid is at most "
+                f"the moments show a centre of mass at {_shown(com)} m; must be at most "
                 f"{FARTHEST:g} m from the sensor. Are the moments in N m, and does the sensor's "
                 "controller subtract a payload with a wrong centre of mass?"
             )
-    calibration = Calibration(np.concatenate([m0, f0]), m, c)
-    errors = np.concatenate([e_mc[-3:], e_m[-3:]])
-    return Fit(calibration, errors, float(e_mass), e_c, np.hstack([left_m, left_f]))
+    bias, bias_error = (
+        np.concatenate([x[-3:], y[-3:]])
+        for x, y in ((moments.x, forces.x), (moments.errors, forces.errors))
+    )
+    residuals = np.hstack([moments.residuals, forces.residuals])
+    return Fit(Calibration(bias, m, com), bias_error, m_error, com_error, residuals)
 
 
 def unseen(gravities: FloatArray) -> str:
     """Return which parameters gravities (N, 3) in a sensor's axes do not show; empty if none."""
     N = len(gravities)
     length = np.linalg.norm(gravities, axis=1, keepdims=True)
-    wrong = (length < FALLS[0]) | (length > FALLS[1])
+    wrong = (length < GRAVITIES[0]) | (length > GRAVITIES[1])
     if wrong.any():
         raise ArgumentError(
-            f"gravities have lengths such as {length[wrong][0]:g}; valid is {FALLS[0]:g} to "
-            f"{FALLS[1]:g} m/s^2"
+            f"gravities have lengths such as {length[wrong][0]:g}; must be {GRAVITIES[0]:g} to "
+            f"{GRAVITIES[1]:g} m/s^2"
         )
-    needed = f"{N} pose(s); at least {POSES} are needed, with different directions of gravity"
-    if not N:
-        return needed
+    if N < POSES:
+        return (
+            f"{N} pose(s); at least {POSES} are needed, with different directions of gravity in "
+            "the sensor's frame"
+        )
     directions = gravities / length
-    _, spread, axes = np.linalg.svd(directions - directions.mean(axis=0), full_matrices=True)
+    _, spread, axes = np.linalg.svd(_centred(directions), full_matrices=True)
     seen = int((spread / math.sqrt(N) >= SPREAD).sum())
-    if seen == 0 and N > 1:
+    if seen == 0:
         return (
             f"in all {N} poses gravity has the same direction in the sensor's frame: they show "
             "neither mass, bias nor centre of mass; tilt the sensor between poses"
         )
-    if seen == 1 and N >= POSES:
+    if seen == 1:
         other = -axes[1] if directions.mean(axis=0) @ axes[1] > 0.0 else axes[1]
         return (
             f"gravity differs between the poses along {_shown(axes[0], 2)} alone: they do not show "
             "the centre of mass along this axis, nor the bias of the moment across it; add a pose "
             f"in which gravity points to {_shown(other, 2)} in the sensor's frame"
         )
-    return needed if N < POSES else ""
+    return ""
 
 
-def _solved(A: FloatArray, same: FloatArray, b: FloatArray) -> list[FloatArray]:
-    """Return x, its standard errors, and residuals (N, 3) of b = [A, same] x."""
-    A = np.hstack([A, same])
-    x = np.linalg.lstsq(A, b.ravel(), rcond=None)[0]
-    left = b.ravel() - A @ x
-    variance = left @ left / (left.size - x.size)
-    errors = np.sqrt(variance * np.diag(np.linalg.inv(A.T @ A)))
-    return [x, errors, left.reshape(-1, 3)]
+class _Solution(NamedTuple):
+    """Least-squares solution of readings (N, 3) = A x."""
+
+    x: FloatArray
+    """(k,) the parameters, those of the bias last."""
+    residuals: FloatArray
+    """(N, 3)"""
+    missed: float
+    """Sum of the squared residuals."""
+    errors: FloatArray
+    """(k,) standard errors."""
 
 
-def _length(g: FloatArray) -> float:
-    """Return the mean length of gravities (N, 3)."""
-    return float(np.linalg.norm(g, axis=1).mean())
+def _solved(A: FloatArray, readings: FloatArray) -> _Solution:
+    b = readings.ravel()
+    x = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
+    left = b - A @ x
+    missed = float(left @ left)
+    variance = missed / max(1, b.size - x.size)
+    errors = np.sqrt(variance * np.diag(np.linalg.pinv(A.T @ A)))
+    return _Solution(x, left.reshape(-1, 3), missed, errors)
 
 
-def _bias_change(A: FloatArray, readings: FloatArray, unit: str, rival: float) -> str:
-    """Return where the bias of readings (N, 3) changes between poses; empty if it does not.
+def _with_bias(A: FloatArray, poses: FloatArray) -> FloatArray:
+    """Return columns A (3 N, k) and those of a bias in the poses (N,) that are 1."""
+    return np.hstack([A, np.kron(poses[:, None], np.eye(3))])
 
-    Readings are A x plus a bias, which takes another value from one pose on, or in one pose. Such a
-    change must explain the readings significantly better than one bias, and leave a smaller sum of
-    squares than ``rival``.
+
+def _checked(
+    name: str, unit: str, noise: float, A: FloatArray, readings: FloatArray, cause: str = ""
+) -> _Solution:
+    """Return the solution of readings (N, 3) with columns A (3 N, k) and a bias.
+
+    Raises ArgumentError for readings whose bias changes, or that do not follow gravity otherwise;
+    a ``cause`` of that is stated.
     """
     N = len(readings)
-    from_one_on = {k: np.arange(N) >= k for k in range(1, N)}
-    in_one = {k: np.arange(N) == k for k in range(1, N - 1)}
-    same, b = np.tile(np.eye(3), (N, 1)), readings.ravel()
-    freedom = b.size - A.shape[1] - 6
+    A = _with_bias(A, np.ones(N))
+    found = _solved(A, readings)
+    changed = _bias_change(A, readings, found.missed, unit, noise)
+    if changed:
+        raise ArgumentError(changed)
+    variance = found.missed / (readings.size - found.x.size)
+    explicable = UNEXPLAINED * np.square(_centred(readings)).sum() / (3 * (N - 1))
+    if variance > max(explicable, noise**2):
+        worst = np.linalg.norm(found.residuals, axis=1)
+        raise ArgumentError(
+            f"the {name} do not follow gravity: residual up to {worst.max():.3g} {unit} (pose "
+            f"{worst.argmax() + 1}); {cause}valid: readings in SI units of a tool that nothing "
+            "touches, and the gravity in the same poses"
+        )
+    return found
+
+
+def _bias_change(
+    A: FloatArray, readings: FloatArray, missed: float, unit: str, noise: float
+) -> str:
+    """Return in which poses the bias of readings (N, 3) = A x differs; empty if in none.
+
+    It may take another value from one pose on, or in one pose, which must explain the readings
+    significantly better than one bias, of which squares ``missed`` are left.
+    """
+    N = len(readings)
+    freedom = readings.size - A.shape[1] - 3
     if freedom <= 0:
         return ""
-    before = np.linalg.norm(b - np.hstack([A, same]) @ _least(np.hstack([A, same]), b)) ** 2
-    found: list[tuple[float, float, str]] = []
-    for single, masks in ((False, from_one_on), (True, in_one)):
-        for k, mask in masks.items():
-            columns = np.hstack([A, same, np.kron(mask[:, None], np.eye(3))])
-            x = _least(columns, b)
-            left, step = float(np.square(b - columns @ x).sum()), x[-3:]
-            pose = k + 1 if single or k == N - 1 else 1 if k == 1 else 0
-            where = f"pose {pose} differs" if pose else f"the poses from {k + 1} on differ"
-            text = (
-                f"{where} from the others by {_shown(step, 2)} {unit}, and all follow gravity "
-                "otherwise: the bias changed, or the tool was touched. Was the sensor zeroed "
-                "between two poses? Take all poses again without that"
-            )
-            found.append((left, float(np.linalg.norm(step)), text))
-    left, size, text = min(found)
-    rounding = 1e-12 * np.square(b).sum()
-    significant = before - left > 3.0 * SIGNIFICANT * left / freedom + rounding
-    large = size > NOISE[unit != "N"]
-    return text if significant and large and left < rival else ""
-
-
-def _least(A: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the least-squares solution of A x = b."""
-    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
-
-
-class _Orientation(NamedTuple):
-    """An orientation of the sensor in its frame, and the sign of its readings."""
-
-    missed: float
-    """Sum of the squared forces that it leaves unexplained."""
-    sign: float
-    rotation: tuple[float, ...]
-    """(3,) in rad."""
-    mass: float
-
-
-def _mountings(g: FloatArray, force: FloatArray) -> list[_Orientation]:
-    """Return the best rotation for either sign of the readings.
-
-    It is that of Kabsch (1976), of forces and gravities less their means.
-    """
-    g, force = g - g.mean(axis=0), force - force.mean(axis=0)
-    U, s, Vt = np.linalg.svd(force.T @ g)
-    proper, total = np.sign(np.linalg.det(U @ Vt)), np.square(g).sum()
-    mountings = []
-    for sign in (1.0, -1.0):
-        Q = sign * U @ np.diag([1.0, 1.0, sign * proper]) @ Vt  # the rotation of -force for -1
-        mass = float((s[0] + s[1] + sign * proper * s[2]) / total)
-        missed = float(np.square(force - sign * mass * g @ Q.T).sum())
-        mountings.append(_Orientation(missed, sign, tuple(so3.log(Q).tolist()), mass))
-    return mountings
-
-
-def _check_mounting(
-    mountings: Sequence[_Orientation],
-    g: FloatArray,
-    force: FloatArray,
-    m: float,
-    error: float,
-    left: FloatArray,
-) -> None:
-    """Raise ArgumentError if the tool has a negative mass, or a turned sensor fits the forces."""
-    spread, weight = (np.square(x - x.mean(axis=0)).sum() for x in (force, g))
-    best = min(mountings)
-    rounding = 1e-12 * spread
-    variance = best.missed / (left.size - 7)
-    spared = np.square(left).sum() - best.missed
-    explained = (
-        best.mass * math.sqrt(weight / len(g)) > NOISE[0] and best.missed <= EXPLAINED * spread
+    pose = np.arange(N)
+    changes = [pose >= k for k in range(1, N)] + [pose == k for k in range(1, N - 1)]
+    fits = [_solved(_with_bias(A, change), readings) for change in changes]
+    k = int(np.argmin([one.missed for one in fits]))
+    step, left, change = fits[k].x[-3:], fits[k].missed, changes[k]
+    rounding = 1e-12 * float(np.square(readings).sum())
+    if missed - left <= SIGNIFICANT * left / freedom + rounding or np.linalg.norm(step) <= noise:
+        return ""
+    first = int(change.argmax())
+    poses = f"the poses from {first + 1} on differ"
+    if 1 in (change.sum(), first):
+        poses = f"pose {first + 1 if change.sum() == 1 else 1} differs"
+    return (
+        f"{poses} from the others by {_shown(step, 2)} {unit}, and all follow gravity otherwise: "
+        "the bias changed, or the tool was touched. Was the sensor zeroed between two poses? Take "
+        "all poses again without that"
     )
-    turned = explained and spared > 3.0 * SIGNIFICANT * variance + rounding
-    close = [one for one in mountings if one.missed <= best.missed + 9.0 * variance + rounding]
-    fits = any(one.sign > 0.0 and np.linalg.norm(one.rotation) <= TURNED for one in close)
-    negative = m < -max(LIGHTEST, ERRORS * error)
-    names = sorted(_mounting(one.sign, np.array(one.rotation)) for one in close)
-    if negative and (not explained or any(_as_mounted(one) for one in close)):
+
+
+def _check_no_tool(moments: _Solution, gravity: float) -> None:
+    """Raise ArgumentError if moments follow a gravity in m/s^2 where the forces show no tool."""
+    size, error = np.linalg.norm(moments.x[:3]), np.linalg.norm(moments.errors[:3])
+    if size > max(MOMENT_NOISE / gravity, ERRORS * error):
         raise ArgumentError(
-            f"the readings show a tool of {m:.3g} kg. Either the sensor's controller subtracts a "
-            f"payload that is stated {-m:.3g} kg too heavy: correct it there, or set it to zero. "
-            f"Or it is {' or '.join(names) if explained else OPPOSITE}. To tell, push the tool "
-            "along +z of the sensor's frame: the force along z must increase; reverse the readings "
-            "only if it decreases"
-        )
-    if negative or (turned and not fits):
-        described = ", or ".join(names) if explained else "no rotation of the sensor"
-        raise ArgumentError(
-            f"the readings fit {described}; as it is mounted they show a tool of {m:.3g} kg"
+            "the forces show no tool, but the moments follow gravity like a mass times centre of "
+            f"mass of {_shown(moments.x[:3])} kg m: the sensor's controller probably subtracts a "
+            "payload of the right mass at a wrong centre of mass; correct the centre of mass "
+            "there, or set that payload to zero"
         )
 
 
-OPPOSITE = "a sensor that reports the opposite wrench (or gravity points the other way)"
+OPPOSITE = "reports the opposite wrench (or gravity points the other way)"
 
 
-def _as_mounted(one: _Orientation) -> bool:
-    """Return whether readings are the opposite of those of a sensor that is not turned."""
-    return one.sign < 0.0 and bool(np.linalg.norm(one.rotation) <= TURNED)
+def _turned(g: FloatArray, force: FloatArray) -> str:
+    """Return which rotation of the sensor explains forces best, for messages; empty if none does.
+
+    It is that of Kabsch (1976), of forces and gravities less their means, for either sign.
+    """
+    g, force = _centred(g), _centred(force)
+    U, s, Vt = np.linalg.svd(force.T @ g)
+    sign = float(np.sign(np.linalg.det(U @ Vt)))  # the other one would lose the smallest part
+    x = so3.log(sign * U @ Vt)
+    mass = s.sum() / np.square(g).sum()
+    k, angle = int(np.abs(x).argmax()), float(np.linalg.norm(x))
+    missed = np.square(force - mass * g @ (U @ Vt).T).sum()
+    if angle == 0.0 or missed > TURNED * np.square(force).sum():
+        return ""
+    axis = x * np.sign(x[k]) / angle  # the sign of a half turn is arbitrary
+    degrees = math.degrees(angle) * (1.0 if angle > 3.1 else float(np.sign(x[k])))
+    about = "xyz"[k] if axis[k] > math.cos(math.radians(15.0)) else _shown(axis, 2)
+    opposite = f" and {OPPOSITE}" if sign < 0.0 else ""
+    return f"they fit a sensor that is turned by {degrees:.0f} degrees about {about}{opposite}; "
 
 
-def _mounting(sign: float, x: FloatArray) -> str:
-    angle = float(np.linalg.norm(x))
-    described = []
-    if angle > TURNED:
-        k = int(np.abs(x).argmax())
-        axis = x * np.sign(x[k]) / angle  # the sign of a half turn is arbitrary
-        degrees = math.degrees(angle) * (1.0 if angle > 3.1 else float(np.sign(x[k])))
-        name = "xyz"[k] if axis[k] > math.cos(TURNED) else _shown(axis, 2)
-        described.append(f"turned by {degrees:.0f} degrees about {name}")
-    if sign < 0.0:
-        described.append("that reports the opposite wrench (or gravity points the other way)")
-    return f"a sensor {' and '.join(described) or 'as it is mounted'}"
+def _centred(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows - rows.mean(axis=0))
 
 
 def _shown(x: Sequence[float] | FloatArray, digits: int = 3) -> str:

@@ -34,8 +34,6 @@ ROUNDS, STEPS = 4, 3
 class GravityFit(NamedTuple):
     """Result of :func:`fit_gravity` for N poses and k joints."""
 
-    x: FloatArray
-    """All unknowns, to begin another fit with."""
     a: FloatArray
     """(k,) factors of efforts."""
     a_error: FloatArray
@@ -45,10 +43,6 @@ class GravityFit(NamedTuple):
     zero_errors: FloatArray
     torques: FloatArray
     """(N, k) gravity torques in N m or N, with the estimated zeros and masses."""
-    noise: FloatArray
-    """(k,) standard deviations of the efforts."""
-    misfit: float
-    """Minus twice the logarithm of the probability for given noise, up to a constant."""
 
 
 def fit_gravity(
@@ -56,14 +50,11 @@ def fit_gravity(
     joints: Sequence[int],
     positions: Callable[[FloatArray], FloatArray],
     efforts: FloatArray,
-    begin: FloatArray | None = None,
-    noise: FloatArray | None = None,
 ) -> GravityFit:
     """Return the most probable factors, zeros, and errors of masses.
 
     ``joints`` are the coordinates of the k joints with ``efforts`` (N, k); ``positions`` returns
-    q (N, n) for zeros d (k,). ``begin`` and ``noise`` are those of another fit; without ``noise``
-    it is estimated.
+    q (N, n) for zeros d (k,).
     """
     rows, k, nb = list(joints), len(joints), model.nb
     size = np.sqrt(np.square(efforts).mean(axis=0))
@@ -78,8 +69,7 @@ def fit_gravity(
             np.repeat(COM_ERROR * np.abs(known[:, 0]) + 1e-9, 3),
         ]
     )
-    x = np.zeros(len(priors)) if begin is None else begin
-    sigma = np.full(k, NOISE) if noise is None else noise / size
+    x, sigma = np.zeros(len(priors)), np.full(k, NOISE)
     for step in range(ROUNDS * STEPS):
         zeros, share, moment = np.split(x[k:], [k, k + nb])
         q = positions(zeros)
@@ -101,22 +91,18 @@ def fit_gravity(
         A = (J / sigma[:, None]).reshape(-1, len(x)) * priors
         information = A.T @ A + np.eye(len(x))
         x = x + priors * np.linalg.solve(information, A.T @ (left / sigma).ravel() - x / priors)
-        if noise is None and step % STEPS == STEPS - 1:
+        if step % STEPS == STEPS - 1:
             used = (A @ np.linalg.inv(information) * A).sum(axis=1).reshape(e.shape).sum(axis=0)
             freedom = np.maximum(len(e) - used, 0.0)
             total = np.square(left).sum(axis=0) + ASSUMED * NOISE**2
             sigma = np.sqrt(total / (freedom + ASSUMED))
     errors = priors * np.sqrt(np.diag(np.linalg.inv(information)))
-    misfit = np.square(left / sigma).sum() + np.square(x / priors)[k:].sum()
     return GravityFit(
-        x,
         x[:k] * size,
         errors[:k] * size,
         x[k : 2 * k],
         errors[k : 2 * k],
         g,
-        sigma * size,
-        float(misfit),
     )
 
 

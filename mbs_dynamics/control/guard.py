@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, Thresholds, collision_of
+from mbs_dynamics.control.collision import Collision, Thresholds
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
     payload_parameters,
     with_load,
 )
+from mbs_dynamics.control.events import Events
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
+from mbs_dynamics.control.law_in_force import LawInForce, traced_for
 from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import transitions
@@ -32,16 +35,15 @@ from mbs_dynamics.control.period.checks import GRAVITY
 from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
-from mbs_dynamics.control.period.history import History
-from mbs_dynamics.control.period.records import NEVER
-from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, problems
+from mbs_dynamics.control.period.history import Replay, replayed
+from mbs_dynamics.control.period.records import State, Verdict
+from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, MODES, problems
 from mbs_dynamics.control.period.settings import law_settings, period_settings
-from mbs_dynamics.control.period_with_laws import PeriodWithLaws, traced_for
-from mbs_dynamics.control.remarks import Remarks
-from mbs_dynamics.control.running_period import Reported
+from mbs_dynamics.control.references import JointReference, PoseReference, Target
+from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.control.settings import ArmSettings
-from mbs_dynamics.control.turns import sliding
-from mbs_dynamics.errors import ArgumentError, ModelError, listed
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
 
@@ -55,14 +57,11 @@ ROUNDING = 1e-9
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
-REMARKED = ("ended", "stiffness_share", "waits_since", "link_waits_since", "obeys")
-"""Fields of the state that remarks about a reference depend on."""
-
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch", "stiffness")
 """Checks of an arm of which torques are not enabled."""
 
 
-class Guard(PeriodWithLaws):
+class Guard:
     """An arm under guard.
 
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
@@ -71,7 +70,8 @@ class Guard(PeriodWithLaws):
     what the states come from, for messages; ``used`` are laws that will be in force, for which the
     period is compiled at once. Loads are those of the model.
 
-    Fill :attr:`sample` and call :meth:`advance` for each period. Raises UnknownJointError if a
+    Fill the sample of :attr:`running` and call :meth:`advance` for each period. What the arm does
+    is in :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a
     joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
     commanded mimics another one, ModelError if no joint moves, BackendError if compiled code
     differs from the equations.
@@ -91,10 +91,12 @@ class Guard(PeriodWithLaws):
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
-        self.settings, self._options, self.source = settings, options, source
+        self.model, self.joints = model, joints
+        self.settings, self._options = settings, options
         file = settings.collision_file
         self._thresholds = Thresholds.read(file, model).table if file else None
-        self._loads = link_loads(model)
+        self.loads = link_loads(model)
+        """The loads that are carried, or taken up."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))
         given = period_settings(
             model,
@@ -105,33 +107,71 @@ class Guard(PeriodWithLaws):
             thresholds=self._thresholds,
             **options,
         )
-        period = Period(model, settings.algorithm, traced_for(traced, used, model))
-        super().__init__(model, joints, period, given)
-        self._fix(fixed)
-        slides = sliding(model)
-        self._lags = Remarks(self._motion, ["m" if slides[k] else "rad" for k in joints])
-        self._remarked_at = np.array([self._places[name].start for name in REMARKED])
-        self.collision: Collision | None = None
-        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        self.fault: Fault | None = None
-        """The fault that stopped the arm, until it is cleared; None if there is none."""
-        self.trouble: Fault | None = None
-        """Why the latest message about the arm was not used; None if it was."""
-        self._external: Fault | None = None
-        """The latest external reason to stop."""
-        self._efforts_end = False
-        """Whether checks that need efforts became inactive since torques were enabled."""
-        self._remarks: list[str] = []
-        self._warnings: list[str] = []
+        function = Period(model, settings.algorithm, traced_for(traced, used, model))
+        self.running = RunningPeriod(model, joints, function, given, fixed)
+        self._laws = LawInForce(self.running)
+        self.events = Events(self.running, self._laws, source)
         self._linked: list[Guard] = []
 
-    def _fix(self, fixed: Mapping[int, float]) -> None:
-        """Set the positions of joints of which no state comes."""
-        record = self.state_record
-        for k, position in fixed.items():
-            for row in (record.q, record.trusted, record.held, record.slow_q):
-                row[k] = position
-            record.qd[k] = record.stamp[k] = record.received[k] = 0.0
+    # -- state -------------------------------------------------------------------------------------
+
+    @property
+    def state_record(self) -> State:
+        """The state of the period, every number of it: arrays that are not changed later."""
+        return self.running.state
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the latest period has found; NaN before the first."""
+        return self.running.verdict
+
+    @property
+    def state(self) -> str:
+        """The state: disabled, ramping in, enabled, ramping out, or fault."""
+        mode, _, hold, *_ = self.running.reported
+        if mode == transitions.RAMPING_OUT and hold == 1.0:
+            return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
+        return MODES[mode]
+
+    @property
+    def engaged(self) -> bool:
+        """Whether torques are enabled, or ramp in."""
+        return self.running.engaged
+
+    @property
+    def moving(self) -> bool:
+        """Whether torques follow the arm, or change towards those that a stop leads to."""
+        return self.running.reported.mode not in transitions.RELEASED
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether drives hold the arm, or nothing is commanded."""
+        return bool(transitions.is_at_rest(self.state_record))
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        return self.events.fault
+
+    @property
+    def collision(self) -> Collision | None:
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
+        return self.events.collision
+
+    def write_history(self, path: str | Path) -> None:
+        """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
+
+        Raises OSError if it cannot be written.
+        """
+        self.running.write_history(path)
+
+    def replay(self, path: str | Path) -> Replay:
+        """Return every command and verdict of the periods in a file; the arm is not affected.
+
+        They are the same as then, number by number, laws included. Raises ArgumentError for a file
+        that is not a history, or that of another robot.
+        """
+        return replayed(self.model, path)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -150,19 +190,19 @@ class Guard(PeriodWithLaws):
             )
         if self.fault is not None:
             reasons.append(f"a fault is latched: {self.fault}; clear it first")
-        state, verdict = self._tried(t, self._request_vector(transitions.ENABLE))
+        state, verdict = self.running.tried(t, self._laws.motion.request(transitions.ENABLE))
         kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
         reasons += problems(verdict, state, self.model.joint_names, kinds)
         if not reasons:
             try:
-                self._check_law(t)
+                self._laws.check(t)
             except ArgumentError as error:
                 reasons.append(str(error))
         return reasons
 
     def input_problem(self, t: float) -> str:
         """Return why the states of the joints cannot be used; empty if they can."""
-        state, verdict = self._tried(t, self._request_vector(transitions.NONE))
+        state, verdict = self.running.tried(t, self._laws.motion.request(transitions.NONE))
         return "; ".join(
             problems(verdict, state, self.model.joint_names, kinds=("stale", "encoder_jump"))
         )
@@ -176,21 +216,28 @@ class Guard(PeriodWithLaws):
             return []
         reasons = self.problems(t)
         if not reasons:
-            self._efforts_end = False
-            self._lags.restart()
-            self._called.restart()
-            if self._next is not None:
-                self._begin(t)
-            self._motion.stop()
+            self.events.restart()
+            self._laws.begin_anew(t)
             self._request(t, transitions.ENABLE)
-            self._renew()
+            self._laws.renew()
             if not self.state_record.verified:
-                self._remarks.append(UNVERIFIED)
+                self.events.remark(UNVERIFIED)
         return reasons
 
     def disable(self, t: float) -> None:
         """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
         self._request(t, transitions.DISABLE)
+
+    def hold(self, t: float) -> list[str]:
+        """Let the drives hold the arm where it is; return what forbids that, empty if they do.
+
+        Torques need not have been enabled before.
+        """
+        problem = self.input_problem(t)
+        if problem:
+            return [problem]
+        self._request(t, transitions.HOLD)
+        return []
 
     def clear(self, t: float) -> None:
         """Forget the fault, once it has stopped the torques. Whoever holds the arm goes on."""
@@ -199,40 +246,104 @@ class Guard(PeriodWithLaws):
     def trip(self, t: float, fault: Fault) -> None:
         """Stop for an external reason, as an emergency button."""
         if self.engaged:
-            self._external = fault
+            self.events.external = fault
             self._request(t, transitions.TRIP, doubt=DOUBTS.index(fault.doubt))
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
         """Say whether another controller is to hold the arm after a release, and holds it now."""
-        self._holder = exists, holds
-        self._renew()
+        self._laws.motion.holder = exists, holds
+        self._laws.renew()
 
     def released_for(self, t: float) -> float:
         """Return the time in s since gravity torques of a release began to ramp out.
 
         It is zero or negative before, and infinite if no gravity torques hold the arm.
         """
-        s, request = self.state_record, self._period.request.unpacked(self._quiet)
+        s, request = self.state_record, self._laws.motion.request(transitions.NONE)
         falls = self.fault is not None and self.settings.on_fault != "ramp_down"
         if self.engaged or not self.moving or falls or s.doubted or s.doubt == GRAVITY:
             return math.inf
-        return t - float(release_began(s, request, self._given))
+        return t - float(release_began(s, request, self.running.given))
 
     def latch(self, fault: Fault) -> None:
         """Begin with a fault that another guard has latched, of an arm at rest."""
-        state = self._state.copy()
-        state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
-        self._state, self._record = state, None
-        self._history = History(self._period, state)
-        self._reported = self._reported_of(state)
-        self.fault = fault
+        self.running.latch_fault()
+        self.events.begin_with(fault)
+
+    def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
+        """Apply a request at once; the command stays until the next period."""
+        request = self._laws.motion.request(action, settle=settle, doubt=doubt)
+        self.running.apply(t, request)
+        self._tell(t)
+
+    # -- laws and references -----------------------------------------------------------------------
+
+    @property
+    def law(self) -> AnyLaw | None:
+        """The law in force, or about to be; None where the arm floats."""
+        return self._laws.law
+
+    def prepare(self, t: float, *every: AnyLaw | None) -> None:
+        """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
+        self._laws.prepare(t, *every)
+
+    def switch(self, t: float, law: AnyLaw | None) -> None:
+        """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
+
+        Another law of the same kind, as one of another stiffness, goes on with the reference; else
+        the present state is the reference. The first call of a law may compile for a second: switch
+        to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
+        fails, or that is too stiff for the period of the loop.
+        """
+        self._laws.switch(t, law)
+        self._tell(t)
+
+    def aim(self, t: float, reference: Target | None) -> None:
+        """Let the law follow another reference from time ``t`` on; None: come to rest.
+
+        It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
+        settings, and a trajectory is played from its first point on, at the time of that point or
+        later. Raises MbsError, and changes nothing, while torques are disabled and for a reference
+        that is invalid or out of reach.
+        """
+        if not self.engaged:
+            raise ArgumentError(f"the state is {self.state!r}; references need enabled torques")
+        if self.running.floats_since_collision:
+            raise ArgumentError("the arm floats since a collision, until torques are enabled again")
+        self._laws.aim(t, reference)
+        self._tell(t)
+
+    @property
+    def reference(self) -> JointReference | PoseReference:
+        """The reference of the law in force."""
+        return self._laws.reference
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The trajectory that is approached or played; None if there is none."""
+        return self._laws.motion.trajectory
+
+    @property
+    def elapsed(self) -> float | None:
+        """Its time in s since its first point; None while that is approached, or without one."""
+        played = float(self.state_record.played)
+        return None if math.isnan(played) or self.trajectory is None else played
+
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
+
+        Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
+        """
+        self._laws.pace(rate)
 
     # -- settings ----------------------------------------------------------------------------------
 
     def check(self, settings: ArmSettings) -> None:
         """Compile what other settings need. Raises BackendError if that cannot be relied on."""
         if settings.algorithm != self.settings.algorithm:
-            Period(self.model, settings.algorithm, self._period.traced).verify(self._settings)
+            running = self.running
+            function = Period(self.model, settings.algorithm, running.function.traced)
+            function.verify(function.settings.packed(running.given).astype(float))
 
     def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
         """Apply other settings for the same joints; ``options`` as for the class.
@@ -240,9 +351,10 @@ class Guard(PeriodWithLaws):
         Gravity and loads stay. Raises what :meth:`check` raises.
         """
         if settings.algorithm != self.settings.algorithm:
-            self._retrace(Period(self.model, settings.algorithm, self._period.traced))
+            traced = self.running.function.traced
+            self.running.retrace(Period(self.model, settings.algorithm, traced))
         self.settings, self._options = settings, options
-        before = self._given
+        before = self.running.given
         given = period_settings(
             self.model,
             self.joints,
@@ -253,7 +365,7 @@ class Guard(PeriodWithLaws):
             **options,
         )
         kept = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
-        self._use(given._replace(**{name: getattr(before, name) for name in kept}))
+        self.running.use(given._replace(**{name: getattr(before, name) for name in kept}))
         if not self.engaged:  # before torques are enabled, whether a law is too stiff is judged
             self._request(float(self.state_record.now), transitions.NONE)
 
@@ -262,7 +374,7 @@ class Guard(PeriodWithLaws):
     @property
     def gravity(self) -> FloatArray:
         """(3,) the gravity in m/s^2 that is in force, or moved to, in the axes of the root."""
-        return np.array(self._given.gravity)
+        return np.array(self.running.given.gravity)
 
     def set_gravity(
         self, gravity: FloatArray, *, time: float | None = None, check: bool = True
@@ -275,7 +387,7 @@ class Guard(PeriodWithLaws):
         if check:
             self.check_gravity(gravity)
         seconds = self.settings.ramp_time if time is None else time
-        self._change(gravity=np.array(gravity, dtype=float), gravity_time=seconds)
+        self.running.change(gravity=np.array(gravity, dtype=float), gravity_time=seconds)
 
     def check_gravity(self, gravity: FloatArray) -> None:
         """Raise ArgumentError or ModelError for a gravity (3,) that must not be moved to now.
@@ -289,11 +401,11 @@ class Guard(PeriodWithLaws):
             if angle > LARGEST_TURN:
                 raise ArgumentError(
                     f"gravity {np.asarray(gravity).tolist()} is turned by "
-                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; valid is at most "
+                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; must be at most "
                     f"{math.degrees(LARGEST_TURN):.0f} at once while torques are commanded. Is its "
                     "sign that of an imu?"
                 )
-        self._check_hold(gravity, self._given.loads)
+        self._check_hold(gravity, self.running.given.loads)
 
     def set_loads(
         self, loads: Sequence[LinkLoad], *, time: float | None = None, check: bool = True
@@ -307,8 +419,8 @@ class Guard(PeriodWithLaws):
         if check:
             self._check_hold(self.gravity, parameters)
         seconds = self.settings.ramp_time if time is None else time
-        self._loads = list(loads)
-        self._change(loads=parameters, loads_time=seconds)
+        self.loads = list(loads)
+        self.running.change(loads=parameters, loads_time=seconds)
         if self.engaged:
             self._request(float(self.state_record.now), transitions.NONE, settle=True)
 
@@ -321,12 +433,12 @@ class Guard(PeriodWithLaws):
         mass = sum(load.mass for load in loads)
         bare = without_payloads(self.model)
         heaviest = self.settings.max_payload or bare.total_mass
-        carried = float(self._given.loads[:, 0].sum())
+        carried = float(self.running.given.loads[:, 0].sum())
         if mass > max(heaviest, carried * (1.0 + ROUNDING)):
             links = " and ".join(repr(load.link) for load in loads)
             bound = "max_payload" if self.settings.max_payload else "the mass of the moving links"
             raise ModelError(
-                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"the payload at {links} has a mass of {mass:g} kg; must be at most "
                 f"{heaviest:.4g}, {bound}. Are these grams?"
             )
         carrying = bare
@@ -336,10 +448,12 @@ class Guard(PeriodWithLaws):
 
     def _check_hold(self, gravity: FloatArray, loads: FloatArray) -> None:
         """Raise ModelError if the arm could not be held where it is."""
-        q, p = np.array(self.state_record.q), self._given
+        q, p = np.array(self.state_record.q), self.running.given
         if not np.isfinite(q).all():
             return
-        torques = p.scale * self._period.gravity(q, np.asarray(gravity, dtype=float), loads)
+        torques = p.scale * self.running.function.gravity(
+            q, np.asarray(gravity, dtype=float), loads
+        )
         over = "; ".join(
             f"{self.model.joint_names[k]} needs {torques[k]:.4g} against gravity, and its effort "
             f"limit is {p.effort[k]:.4g}"
@@ -352,116 +466,26 @@ class Guard(PeriodWithLaws):
     # -- periods -----------------------------------------------------------------------------------
 
     def advance(self, t: float) -> list[float]:
-        """Process :attr:`sample`, and return the output of the period at time ``t`` as a row.
+        """Process the sample, and return the output of the period at time ``t`` as a row.
 
         Its fields are those of ``Output`` in ``period/records.py``.
         """
-        if self._next is not None and not self._called.blends(t):
-            self._begin(t)
-        if not self._called.idle:
-            try:
-                self._call_law(t)
-            except ArgumentError as error:
-                self.trip(t, Fault("law", str(error)))
-        if self._motion.trajectory is not None:
-            self._feed(t)
-        self._step(t, self._sample, self._quiet)
-        if self._law is not None and self.engaged:
-            self._remark(self._law)
-        assert self._result is not None
-        row: list[float] = self._result.output.tolist()
+        problem = self._laws.prepare_period(t)
+        if problem:
+            self.trip(t, Fault("law", problem))
+        row = self.running.run()
+        self._tell(t)
+        self.events.look_at_law()
         return row
 
-    def _step(self, t: float, sample: FloatArray, request: FloatArray) -> None:
-        """Run a period, and put into words what has changed with it."""
-        before = self._run(sample, request)
-        if self._reported != before:
-            self._tell(before, t)
-        if self.engaged and not self._efforts_end:
-            since = self._state[self._places["unknown_since"].start]
-            self._efforts_end = bool(since < math.inf)
-            if self._efforts_end:
-                self._warnings += self.inactive_checks()
-
-    # -- words -------------------------------------------------------------------------------------
-
-    def warnings(self) -> list[str]:
-        """Return what is to be looked after since the last call, in words."""
-        said, self._warnings = self._warnings, []
-        return said
-
-    def remarks(self) -> list[str]:
-        """Return what else has happened since the last call, in words."""
-        said, self._remarks = self._remarks, []
-        return said
-
-    def _remark(self, law: AnyLaw) -> None:
-        """Put into words how a law follows its reference."""
-        ended, *numbers = self._state[self._remarked_at].tolist()
-        if self._motion.trajectory is not None and ended:
-            self._motion.end()
-            self._renew()
-            self._remarks.append("the trajectory has ended, and its last point is held")
-        if self._lags.due(*numbers):
-            self._remarks += self._lags.of(self.state_record, self._given, law)
-
-    def _tell(self, before: Reported, t: float) -> None:
-        """Put into words what has changed."""
-        names, now = self.model.joint_names, self._reported
-        if (now.mode, now.fault) != (before.mode, before.fault):
-            self._tell_fault(t)
-        if now.slipped != before.slipped and now.slipped >= 0.0:
-            k = int(now.slipped)
-            self._remarks.append(
-                f"the drive of {names[k]} does not hold it: it is {self._given.slip[k]:.3g} from "
-                "where it is to be"
-            )
-        if now.collided != before.collided:
-            self._tell_collision(now.collided)
-        if now.opposed and not before.opposed and not self.engaged and now.fault == 0.0:
-            self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
-
-    def _tell_fault(self, t: float) -> None:
-        """Put the latched fault into words, and stop the arms that are linked with this one."""
-        if self._mode not in (transitions.STOPPING, transitions.FAULT):
-            self.fault = None
-            return
-        if self.fault is not None:
-            return
-        found = fault_of(self.state_record, self.model.joint_names, self.joints)
-        if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
-            trouble = self.trouble  # messages come, and cannot be used
-            found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
-        self.fault = found or self._external
-        for other in self._linked:
+    def _tell(self, t: float) -> None:
+        """Put into words what has changed, and stop the arms that are linked with this one."""
+        before = self.fault
+        self.events.look()
+        if self.fault is not None and before is None:
             message = f"the arm it is linked with stopped: {self.fault}"
-            other.trip(t, Fault("linked", message))
-
-    def _tell_collision(self, joint: float) -> None:
-        """Store a collision that has begun, or forget one."""
-        self.collision = None
-        if joint < 0.0:
-            return
-        s, names = self.state_record, self.model.joint_names
-        self.collision = collision_of(s, self._given, self._model_in_force())
-        said = problems(self.verdict, s, names, kinds=("contact",))
-        if said:
-            self._remarks.append(f"collision: {said[0]}; the arm floats")
-            self._motion.stop()
-            self._renew()
-
-    def inactive_checks(self) -> list[str]:
-        """Return which checks are inactive without the efforts that are unknown."""
-        names, watched = self.model.joint_names, self._given.impact_threshold < NEVER
-        unknown = np.isnan(self.state_record.effort)
-        reasons = []
-        if self.settings.largest_deviation and unknown[self.joints].any():
-            asked = "tracking_tolerance" if self.settings.tracking_tolerance else "effort_check"
-            reasons.append(f"they are not compared with commands ({asked})")
-        if (unknown & watched).any():
-            reasons.append("no collision is detected (collision_file)")
-        lacking = listed([name for name, lacks in zip(names, unknown, strict=True) if lacks])
-        return [f"{self.source} hold no efforts of {lacking}: {reason}" for reason in reasons]
+            for other in self._linked:
+                other.trip(t, Fault("linked", message))
 
 
 def linked(*arms: Guard) -> None:

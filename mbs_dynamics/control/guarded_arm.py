@@ -34,7 +34,6 @@ from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
-from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -108,7 +107,7 @@ class GuardedArm(Guard):
         without = [name for name in model.joint_names if name not in (*motors.joint_names, *fixed)]
         if without:
             raise ArgumentError(
-                f"no motor moves {listed(without)}; valid are joints of the table, or positions in "
+                f"no motor moves {listed(without)}; valid: joints of the table, or positions in "
                 "fixed"
             )
         settings = MotionSettings.of(motors.joint_names, **options)
@@ -130,9 +129,8 @@ class GuardedArm(Guard):
         self.motors = motors
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
-        self._ones = [1.0] * model.n
         self._unknown_motors: set[int | str] = set()
-        self._remarks += motors.remarks
+        self.events.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
         self._told = "disabled"
         if not isinstance(law, Gravity):
@@ -145,11 +143,7 @@ class GuardedArm(Guard):
         """
         if not self.motors.can_hold:
             return ["the drives cannot hold the arm: kp is 0 in the table of motors"]
-        problem = self.input_problem(t)
-        if problem:
-            return [problem]
-        self._request(t, transitions.HOLD)
-        return []
+        return super().hold(t)
 
     def load(
         self,
@@ -167,45 +161,43 @@ class GuardedArm(Guard):
         x, y, z = map(float, com)
         load = LinkLoad(link, float(mass), (x, y, z), ((0.0,) * 3,) * 3)
         check_load(load)
-        self.set_loads(replaced(self._loads, load), time=time, check=mass > 0.0)
+        self.set_loads(replaced(self.loads, load), time=time, check=mass > 0.0)
 
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         self._read(t, frames)
-        before = self.stamps
+        if self._log is None:
+            return self._command(self.advance(t))
+        before = self.running.stamps()
         command = self._command(self.advance(t))
-        if self._log is not None:
-            s, now = self.state_record, self.stamps
-            new = [k for k in self.joints if now[k] == now[k] != before[k]]
-            if new:
-                columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
-                self._log.write(t, new, columns, frames, command.motors)
+        s, now = self.state_record, self.running.stamps()
+        new = [k for k in self.joints if now[k] == now[k] != before[k]]
+        if new:
+            columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
+            self._log.write(t, new, columns, frames, command.motors)
         return command
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:
         """Put the time, and what frames report, into the sample."""
         measured = self.motors.measured(frames)
-        n = self.model.n
-        if len(measured.joints) == n and not measured.apart:
+        running = self.running
+        if len(measured.joints) == self.model.n and not measured.apart:
             _, q, qd, tau, stamps, errors, temperatures, _, _ = measured
-            self._pack(
-                self._sample, 0, t, *stamps, *stamps, *self._ones, *q, *qd, *tau, *errors,
-                *temperatures, *self._rest,
-            )  # fmt: skip
+            running.fill_sample(t, stamps, stamps, (q, qd, tau), errors, temperatures)
         else:
-            self.clear_sample(t)
-            x, k = self.sample, [self.joints[place] for place in measured.joints]
+            running.clear_sample(t)
+            x, k = running.sample, [self.joints[place] for place in measured.joints]
             x.stamp[k] = x.received[k] = measured.stamps
             x.q[k], x.qd[k], x.effort[k] = measured[1:4]
             x.error[k], x.temperature[k] = measured.errors, measured.temperatures
             x.apart[k] = measured.apart or 0.0
             x.reported[k] = 1.0
         if len(self.nudge):
-            self.sample.nudge[self.joints] = self.nudge
+            running.sample.nudge[self.joints] = self.nudge
         if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):
             self._unknown_motors.update(measured.unknown)
             names = listed(map(str, measured.unknown))
-            self._remarks.append(f"frames of unknown motors {names} are ignored")
+            self.events.remark(f"frames of unknown motors {names} are ignored")
 
     def _command(self, row: list[float]) -> Command:
         """Return the command of the latest period, in the units of the drives."""
@@ -213,9 +205,7 @@ class GuardedArm(Guard):
         if event != self._told:
             self._told = event
         else:
-            event = ""
-            if self._remarks or self._warnings:
-                event = "; ".join([*self.warnings(), *self.remarks()])
+            event = self.events.told()
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):
@@ -224,4 +214,6 @@ class GuardedArm(Guard):
             return Command("off", (0.0,) * len(self.joints), (), event)
         torques, positions, stiffness, damping = columns
         motors = self.motors.commands(torques, positions, stiffness, damping)
-        return Command("hold" if self._reported.hold == 1.0 else "torque", torques, motors, event)
+        return Command(
+            "hold" if self.running.reported.hold == 1.0 else "torque", torques, motors, event
+        )

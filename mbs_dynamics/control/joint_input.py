@@ -106,7 +106,7 @@ class JointInput:
     def of_model(cls, model: Model, **options: Any) -> JointInput:
         """Return the input of a model; ``options`` are parameters of the class.
 
-        Joints that mimic others have no coordinates, and that of a floating base is no joint state.
+        Joints that mimic others have no coordinates, and a floating base has no joint state.
         """
         joints, turns = [joint for joint in model.joints if joint.nv == 1], turning(model)
         wraps = [turns[joint.coordinate] for joint in joints]

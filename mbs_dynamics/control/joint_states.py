@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 
 LARGEST = 1e9
-"""Numbers of this size, in rad, m, rad/s, m/s, N m or N, are no measurements."""
+"""Numbers of this size, in rad, m, rad/s, m/s, N m or N, are not measurements."""
 
 KEPT_LAYOUTS = 32
 """Number of lists of names that are cached."""
@@ -39,7 +39,7 @@ class States(NamedTuple):
     qd: Sequence[float]
     """NaN where the message holds none."""
     efforts: Sequence[float]
-    """NaN where the message holds none, or numbers that are no measurements."""
+    """NaN where the message holds none, or numbers that are not measurements."""
 
 
 class _Layout(NamedTuple):
@@ -62,7 +62,7 @@ def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) ->
     for name, position in fixed.items():
         if not abs(position) < LARGEST:
             raise ArgumentError(
-                f"the fixed position of joint {name!r} is {position:g}; valid is less than "
+                f"the fixed position of joint {name!r} is {position:g}; must be less than "
                 f"{LARGEST:g} in size"
             )
     return {list(joint_names).index(name): float(position) for name, position in fixed.items()}
@@ -93,7 +93,7 @@ class JointStateReader:
         layout = self._latest
         if names != layout.names or not names:
             if len(names) > MOST_NAMES:
-                message = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
+                message = f"the message names {len(names)} joints; must be at most {MOST_NAMES}"
                 return Rejection("too_many_names", message)
             layout = self._latest = self._layouts(tuple(names))
         if layout.fault is not None:

@@ -62,20 +62,17 @@ class Motion:
         self.pace = 1.0
         self.trajectory: Trajectory | None = None
         """The trajectory that is approached or played."""
+        self.holder = (False, False)
+        """Whether another controller is to hold the arm once torques are released, and does so."""
         self._kinematics: Kernel | None = None
 
     def request(
-        self,
-        action: float,
-        *,
-        holder: tuple[bool, bool],
-        sends: bool = False,
-        settle: bool = False,
-        doubt: int = 0,
+        self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> Request:
-        """Return a request; ``holder`` tells whether another one is to hold the arm, and does."""
+        """Return a request for one period."""
+        exists, holds = self.holder
         return Request(
-            action, float(sends), float(settle), float(doubt), float(holder[0]), float(holder[1]),
+            action, float(sends), float(settle), float(doubt), float(exists), float(holds),
             self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
@@ -106,7 +103,7 @@ class Motion:
         """
         of_link = self.law in laws.OF_LINKS
         if self.law == laws.FLOAT:
-            raise ArgumentError("the arm floats; valid are references while a law follows them")
+            raise ArgumentError("the arm floats; references need a law that follows them")
         if target is None:
             self.stop()
         elif isinstance(target, JointTarget):
@@ -129,7 +126,7 @@ class Motion:
         names, positions, velocities = target
         rows = [self._row(name) for name in names]
         if not rows or len(set(rows)) != len(rows):
-            raise ArgumentError(f"the target names joints {listed(names)}; valid is each once")
+            raise ArgumentError(f"the target names joints {listed(names)}; must name each once")
         at = checks.numbers("positions of the target", positions, (len(rows),))
         rates = np.zeros(len(rows))
         if len(velocities):
@@ -138,7 +135,7 @@ class Motion:
             name, most = self.names[k], float(self._model.velocity_limits[self.columns[k]])
             if not self._low[k] - 1e-9 <= x <= self._high[k] + 1e-9:
                 raise ArgumentError(
-                    f"the target of {name!r} is out of reach at {x:.6g}; valid is "
+                    f"the target of {name!r} is out of reach at {x:.6g}; must be "
                     f"{self._low[k]:.6g} to {self._high[k]:.6g}"
                 )
             if abs(v) > most:
@@ -170,7 +167,7 @@ class Motion:
     def _row(self, name: str) -> int:
         if name not in self.names:
             raise ArgumentError(
-                f"the target names joint {quoted(name)}; valid are {listed(self.names)}"
+                f"the target names joint {quoted(name)}; valid: {listed(self.names)}"
             )
         return self.names.index(name)
 

@@ -78,7 +78,7 @@ def coordinate_of(model: Model, name: object) -> int:
     if joint.name not in possible:
         why = f"mimics {joint.mimics}" if joint.mimics else f"has {joint.nv} degrees of freedom"
         raise ArgumentError(
-            f"joint {quoted(name)} {why} and cannot be commanded; valid are {listed(possible)}"
+            f"joint {quoted(name)} {why} and cannot be commanded; valid: {listed(possible)}"
         )
     return joint.coordinate
 
@@ -88,13 +88,13 @@ def check_keys(
 ) -> None:
     """Raise ArgumentError, or UnknownKeyError, unless a table has these keys."""
     if not isinstance(table, Mapping):
-        raise ArgumentError(f"{where} is {quoted(table)}; valid is a table with keys and values")
+        raise ArgumentError(f"{where} is {quoted(table)}; must be a table with keys and values")
     for key in table:
         if key not in (*required, *optional):
             raise UnknownKeyError(where, key, (*required, *optional))
     for key in required:
         if key not in table:
-            raise ArgumentError(f"{where} lacks {key!r}; valid are tables with {listed(required)}")
+            raise ArgumentError(f"{where} lacks {key!r}; valid: tables with {listed(required)}")
 
 
 def motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
@@ -102,7 +102,7 @@ def motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
     if not isinstance(tables, list | tuple):
         return [_motor(joint, joint, tables, stated)]
     if len(tables) != 2:
-        raise ArgumentError(f"{joint} has a list of {len(tables)} motors; valid is a table, or two")
+        raise ArgumentError(f"{joint} has a list of {len(tables)} motors; must be a table, or two")
     rows = [f"{joint}[{k}]" for k in range(2)]
     return [_motor(joint, row, t, stated / 2) for row, t in zip(rows, tables, strict=True)]
 
@@ -113,25 +113,25 @@ def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     row = {"zero": 0.0, "kp": 0.0, "kd": 0.0, "limit": stated, **table}
     name = row.pop("motor")
     if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
-        raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
+        raise ArgumentError(f"{where}: motor is {quoted(name)}; must be a number or a name")
     if math.isinf(stated) and "limit" not in table:
         raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
     for key, given in row.items():
         if isinstance(given, bool | str) or given is None:
             hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
-            raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
+            raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid: numbers{hint}")
         row[key] = value = number(f"{where}: {key}", given)
         low, high = SIZES.get(key, (SMALLEST, LARGEST))
         signed = key in SIGNED
         if not low <= (abs(value) if signed else value) <= high:
             valid = f"{'sizes' if signed else 'numbers'} from {low:g} to {high:g}"
-            raise ArgumentError(f"{where}: {key} is {value:g}; valid are {valid}")
+            raise ArgumentError(f"{where}: {key} is {value:g}; valid: {valid}")
     position, command, kp, kd = (
         row[key] for key in ("position_per_radian", "command_per_newton_metre", "kp", "kd")
     )
     velocity = row.setdefault("velocity_per_radian", position)
     if kp and not kd:
-        raise ArgumentError(f"{where}: kp is {kp:g} without kd; valid is a positive kd with it")
+        raise ArgumentError(f"{where}: kp is {kp:g} without kd; must have a positive kd with it")
     effects = {
         "stiffness": (kp, kp * position / abs(command)),
         "damping": (kd, kd * velocity / abs(command)),

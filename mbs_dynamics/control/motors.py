@@ -26,13 +26,10 @@ from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from mbs_dynamics.checks import FloatArray, positive
+from mbs_dynamics.checks import positive
 from mbs_dynamics.control.motor_table import (
     MAX_AGE,
     WHEN_SILENT,
-    Motor,
     check_keys,
     coordinate_of,
     motors_of,
@@ -79,17 +76,17 @@ class Measured(NamedTuple):
     """Measurements in SI units by joint; all lists have the length of ``joints``."""
 
     joints: Sequence[int]
-    """Which of ``Motors.joint_names`` were measured, ascending."""
+    """Indices into ``Motors.joint_names``, ascending."""
     positions: Sequence[float]
     velocities: Sequence[float]
     efforts: Sequence[float]
     stamps: Sequence[float]
-    """In s; of two motors the older one."""
+    """In s; for two motors the older one."""
     errors: Sequence[int]
     temperatures: Sequence[float]
-    """Of two motors the higher one."""
+    """In degrees Celsius; for two motors the higher one."""
     unknown: Sequence[int | str] = ()
-    """Motors with frames that the table does not have."""
+    """Motors that sent frames but are not in the table."""
     apart: Sequence[float] = ()
     """How far the positions of motors of one joint differ, in rad or m; empty if no joint of the
     table has two motors."""
@@ -104,36 +101,10 @@ class Layout(NamedTuple):
     pick: Callable[[Sequence[Any]], Sequence[Any]]
     rows: Sequence[int]
     """Rows of the table, ascending."""
-    zeros: FloatArray
-    factors: FloatArray
+    zeros: Sequence[float]
+    factors: Sequence[Sequence[float]]
     """To SI: of positions, velocities and efforts."""
     unknown: Sequence[int | str]
-
-
-def in_si(
-    positions: Sequence[Any],
-    velocities: Sequence[Any],
-    efforts: Sequence[Any],
-    zeros: Sequence[Any],
-    factors: Sequence[Sequence[Any]],
-) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return what motors report in SI units, from numbers or symbols."""
-    per_position, per_velocity, per_effort = factors
-    return (
-        list(map(mul, per_position, map(sub, positions, zeros))),
-        list(map(mul, per_velocity, velocities)),
-        list(map(mul, per_effort, efforts)),
-    )
-
-
-def _to_si(motors: Sequence[Motor | None]) -> tuple[list[float], list[list[float]]]:
-    """Return zeros and factors of positions, velocities and efforts; SI units for None."""
-    zeros = [motor.zero if motor else 0.0 for motor in motors]
-    factors = [
-        [motor.sign / getattr(motor, name) if motor else 1.0 for motor in motors]
-        for name in PER_UNIT
-    ]
-    return zeros, factors
 
 
 _command: Callable[[Iterable[Any]], MotorCommand] = partial(tuple.__new__, MotorCommand)
@@ -161,13 +132,13 @@ class Motors:
         self.when_silent: str = table["when_silent"]
         if not isinstance(self.when_silent, str) or self.when_silent not in WHEN_SILENT:
             raise ArgumentError(
-                f"when_silent is {quoted(self.when_silent)}; valid are {listed(WHEN_SILENT)}"
+                f"when_silent is {quoted(self.when_silent)}; valid: {listed(WHEN_SILENT)}"
             )
         self.max_age = positive("max_age", table.get("max_age", MAX_AGE))
         """Age in s from which on a frame is stale."""
         by_joint = table["motors"]
         if not isinstance(by_joint, Mapping) or not by_joint:
-            raise ArgumentError(f"motors is {quoted(by_joint)}; valid are tables by joint")
+            raise ArgumentError(f"motors is {quoted(by_joint)}; valid: tables by joint")
         joints = {name: coordinate_of(model, name) for name in by_joint}
         self.joint_names = tuple(sorted(joints, key=lambda name: joints[name]))
         """Joints with motors, in the order of the model."""
@@ -186,7 +157,7 @@ class Motors:
             owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
             if len(owners) > 1:
                 raise ArgumentError(
-                    f"motor {motor.motor!r} is that of {listed(owners)}; valid is a motor of its "
+                    f"motor {motor.motor!r} is that of {listed(owners)}; must be a motor of its "
                     "own for each row"
                 )
         self._joints = [self.joint_names.index(motor.joint) for motor in self.motors]
@@ -223,11 +194,7 @@ class Motors:
         self._none = [0.0] * len(self.motors)
         self._kp = [motor.kp for motor in self.motors]
         self._kd = [motor.kd for motor in self.motors]
-        self.layout = lru_cache(KEPT_LAYOUTS)(self._layout)
-        by_joint = {motor.joint: motor for motor in self.motors}
-        self._of_joints = lru_cache(KEPT_LAYOUTS)(
-            lambda names: _to_si([by_joint.get(name) for name in names])
-        )
+        self._layouts = lru_cache(KEPT_LAYOUTS)(self._layout)
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -240,15 +207,16 @@ class Motors:
         """Return what frames report, in SI units by joint.
 
         Frames may be of any motors, in any order, and tuples without error and temperature. Of
-        several frames of one motor the last one counts; values that are no numbers are NaN. Where a
-        joint has two motors, the latest frame of each counts.
+        several frames of one motor the last one counts; a value that is not a number is NaN. Where
+        a joint has two motors, the latest frame of each counts.
         """
         try:
             names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
             errors, temperatures = rest or ((0,) * len(names), (math.nan,) * len(names))
-            pick, rows, zeros, factors, unknown = self.layout(names)
-            values = pick(positions), pick(velocities), pick(efforts)
-            q, qd, tau = in_si(*values, zeros.tolist(), factors.tolist())
+            pick, rows, zeros, factors, unknown = self._layouts(names)
+            q = list(map(mul, factors[0], map(sub, pick(positions), zeros)))
+            qd = list(map(mul, factors[1], pick(velocities)))
+            tau = list(map(mul, factors[2], pick(efforts)))
         except (TypeError, ValueError):
             return self.measured(_clean(frames)) if len(frames) else _NOTHING
         measured = Measured(
@@ -260,7 +228,6 @@ class Motors:
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
-        zeros, factors = _to_si(motors)
         order = [places[row] for row in rows]
         pick: Any = tuple
         if len(order) == 1:
@@ -270,8 +237,8 @@ class Motors:
         return Layout(
             pick,
             rows,
-            np.array(zeros),
-            np.array(factors),
+            [motor.zero for motor in motors],
+            [[motor.sign / getattr(motor, name) for motor in motors] for name in PER_UNIT],
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
 
@@ -321,7 +288,7 @@ class Motors:
         """
         if not len(torques) == len(positions) == len(self.joint_names):
             raise ArgumentError(
-                f"{len(torques)} torques and {len(positions)} positions; valid are those of "
+                f"{len(torques)} torques and {len(positions)} positions; valid: those of "
                 f"{listed(self.joint_names)}"
             )
         if self._shared:
@@ -370,7 +337,7 @@ def _clean(frames: Iterable[Any]) -> list[Frame]:
             motor, stamp, position, velocity, effort, error, temperature = Frame(*frame)
         except TypeError:
             raise ArgumentError(
-                f"frames holds {quoted(frame)}; valid are (motor, stamp, position, velocity, "
+                f"frames holds {quoted(frame)}; valid: (motor, stamp, position, velocity, "
                 "effort), with error and temperature if known"
             ) from None
         name = motor if isinstance(motor, int | str) else str(motor)

@@ -91,7 +91,7 @@ def read_poses(
     if not poses.efforts or not (poses.q or poses.positions):
         what = "efforts" if poses.q or poses.positions else "positions"
         raise ArgumentError(
-            f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
+            f"{path}: has no {what} of joints; valid: columns q_<joint> or position_<joint>, "
             f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.values)}"
         )
     for values in (poses.q, poses.positions, poses.efforts, poses.commands):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
@@ -15,16 +15,14 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.period import transitions
-from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
-from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.function import Period, initial
-from mbs_dynamics.control.period.history import History, Replay, replayed
-from mbs_dynamics.control.period.records import Result, Sample, Settings, State, Verdict
+from mbs_dynamics.control.period.history import History
+from mbs_dynamics.control.period.records import Request, Result, Sample, Settings, State, Verdict
 from mbs_dynamics.model.model import Model
 
 
 class Reported(NamedTuple):
-    """Fields of the state whose changes are reported; see State."""
+    """Fields of the state whose changes are put into words; see State."""
 
     mode: float
     fault: float
@@ -34,65 +32,74 @@ class Reported(NamedTuple):
     collided: float
 
 
-MODES = {
-    transitions.OFF: "disabled",
-    transitions.RAMPING_IN: "ramping in",
-    transitions.ON: "enabled",
-    transitions.RAMPING_OUT: "ramping out",
-    transitions.STOPPING: "fault",
-    transitions.FAULT: "fault",
-}
-"""Names of the modes for users."""
-
-
 class RunningPeriod:
     """The period of one arm as it runs.
 
-    Parameters: ``joints`` (m,) are the coordinates of the commanded joints, and ``given`` the first
-    settings. Raises BackendError if compiled code differs from the equations.
+    Parameters: ``joints`` (m,) are the coordinates of the commanded joints, ``function`` is the
+    compiled period, ``given`` are the first settings, and ``fixed`` the positions of joints of
+    which no state comes, by coordinate. Call :meth:`follow` before the first period. Raises
+    BackendError if compiled code differs from the equations.
     """
 
     def __init__(
-        self, model: Model, joints: Sequence[int], period: Period, given: Settings
+        self,
+        model: Model,
+        joints: Sequence[int],
+        function: Period,
+        given: Settings,
+        fixed: Mapping[int, float] = {},
     ) -> None:
-        self.model, self.joints, self._period = model, list(joints), period
-        self._use(given)
-        period.verify(self._settings)
-        self._state: FloatArray = period.state.packed(initial(period, given)).astype(float)
+        self.model, self.joints, self.function = model, list(joints), function
+        self.use(given)
+        function.verify(self._settings)
+        self._state: FloatArray = function.state.packed(initial(function, given)).astype(float)
         self._record: State | None = None
         """The fields of the state, once they are read."""
+        for k, position in fixed.items():
+            s = self.state
+            for row in (s.q, s.trusted, s.held, s.slow_q):
+                row[k] = position
+            s.qd[k] = s.stamp[k] = s.received[k] = 0.0
         self._result: Result | None = None
-        self._history = History(period, self._state)
-        self._places = period.state.places
+        self._history = History(function, self._state)
+        self._places = function.state.places
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
-        self._reported = self._reported_of(self._state)
+        self.reported = self._reported_now()
         self._sample: Any = self._silence(math.nan)
-        self.sample: Sample = period.sample.unpacked(self._sample)
+        self.sample: Sample = function.sample.unpacked(self._sample)
         """The sample of the next period: numbers, and arrays to be filled."""
         self._pack = Struct(f"{len(self._sample)}d").pack_into
         row, n = self._sample.tolist(), model.n
         self._unreported, self._rest = row[1 : 1 + 8 * n], row[1 + 8 * n :]
-        self._zeros, self._unknown = [0.0] * n, [math.nan] * n
+        self._ones, self._zeros, self._unknown = [1.0] * n, [0.0] * n, [math.nan] * n
         self._in_force: tuple[Any, ...] = ()
+        self._followed: FloatArray = np.zeros(0)
 
-    # -- settings ----------------------------------------------------------------------------------
+    # -- settings and requests ---------------------------------------------------------------------
 
-    def _use(self, given: Settings) -> None:
+    def use(self, given: Settings) -> None:
         """Put all settings in force; numbers change by the ramps of the period."""
-        self._given = given
-        self._settings: FloatArray = self._period.settings.packed(given).astype(float)
+        self.given = given
+        self._settings: FloatArray = self.function.settings.packed(given).astype(float)
 
-    def _change(self, **fields: Any) -> None:
+    def change(self, **fields: Any) -> None:
         """Put some settings in force."""
-        self._given = self._given._replace(**fields)
+        self.given = self.given._replace(**fields)
         self._settings = self._settings.copy()  # the one before may be in the history
         for name, value in fields.items():
-            self._settings[self._period.settings.places[name]] = np.ravel(value)
+            self._settings[self.function.settings.places[name]] = np.ravel(value)
 
-    def _retrace(self, period: Period) -> None:
+    def retrace(self, function: Period) -> None:
         """Go on with a period that computes other laws."""
-        if period is not self._period:
-            self._period, self._history = period, History(period, self._state)
+        if function is not self.function:
+            self.function, self._history = function, History(function, self._state)
+
+    def follow(self, request: Request) -> None:
+        """State the request of the next periods."""
+        self._followed = self._packed(request)
+
+    def _packed(self, request: Request) -> FloatArray:
+        return np.asarray(self.function.request.packed(request), dtype=float)
 
     # -- samples -----------------------------------------------------------------------------------
 
@@ -100,30 +107,46 @@ class RunningPeriod:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
         self._pack(self._sample, 0, t, *self._unreported, *self._rest)
 
-    def report(
+    def fill_sample(
         self,
         t: float,
-        joints: Sequence[int],
-        stamp: float,
-        q: Sequence[float],
-        qd: Sequence[float],
-        efforts: Sequence[float],
+        stamps: Sequence[float],
+        received: Sequence[float],
+        states: Sequence[Sequence[float]],
+        errors: Sequence[float] = (),
+        temperatures: Sequence[float] = (),
     ) -> None:
-        """Begin the sample of a period at time ``t`` with the states of some joints, each (k,).
+        """Begin the sample of a period at time ``t`` with what all joints report, each (n,).
 
-        ``joints`` are their coordinates, ascending; ``stamp`` in s is that of their measurement.
+        ``stamps`` are the times of measurement in s, and ``states`` positions, velocities and
+        efforts.
+        """
+        q, qd, efforts = states
+        self._pack(
+            self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
+            *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
+        )  # fmt: skip
+
+    def report(
+        self, t: float, joints: Sequence[int], stamp: float, states: Sequence[Sequence[float]]
+    ) -> None:
+        """Begin the sample of a period at time ``t`` with the states of some joints.
+
+        ``joints`` (k,) are their coordinates, ascending, ``stamp`` is the time of measurement in s,
+        and ``states`` are positions, velocities and efforts, each (k,).
         """
         n = self.model.n
         if len(joints) == n:
-            self._pack(
-                self._sample, 0, t, *[stamp] * n, *[t] * n, *[1.0] * n, *q, *qd, *efforts,
-                *self._zeros, *self._unknown, *self._rest,
-            )  # fmt: skip
+            self.fill_sample(t, [stamp] * n, [t] * n, states)
             return
         self.clear_sample(t)
         x, k = self.sample, list(joints)
         x.stamp[k], x.received[k], x.reported[k] = stamp, t, 1.0
-        x.q[k], x.qd[k], x.effort[k] = q, qd, efforts
+        x.q[k], x.qd[k], x.effort[k] = states
+
+    def expect_law(self) -> None:
+        """State in the sample that its torques ``law`` are those of a law that moves the arm."""
+        self._sample[self.function.sample.places["floats"]] = 0.0
 
     def _silence(self, t: float) -> FloatArray:
         """Return a sample in which nothing is reported."""
@@ -132,167 +155,118 @@ class RunningPeriod:
             t, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero, 1.0,
             zero,
         )  # fmt: skip
-        return np.asarray(self._period.sample.packed(nothing), dtype=float)
+        return np.asarray(self.function.sample.packed(nothing), dtype=float)
 
     # -- periods -----------------------------------------------------------------------------------
 
-    def _reported_of(self, state: FloatArray) -> Reported:
-        return Reported(*state[self._reported_at].tolist())
+    def run(self) -> list[float]:
+        """Run a period; return its output as a row, of the fields of ``Output`` in records.py."""
+        self._run(self._sample, self._followed)
+        assert self._result is not None
+        row: list[float] = self._result.output.tolist()
+        return row
 
-    def _run(self, sample: FloatArray, request: FloatArray) -> Reported:
-        """Run a period, and return what was reported before."""
+    def apply(self, t: float, request: Request) -> None:
+        """Run a period without a sample for a request; the command stays until the next one."""
+        self._run(self._silence(t), self._packed(request))
+
+    def _run(self, sample: FloatArray, request: FloatArray) -> None:
         self._history.note(self._state, sample, request, self._settings)
-        result = self._period(self._state, sample, request, self._settings)
-        self._state, self._record, self._result = result.state, None, result
-        before, self._reported = self._reported, self._reported_of(self._state)
-        return before
+        self._result = self.function(self._state, sample, request, self._settings)
+        self._state, self._record = self._result.state, None
+        self.reported = self._reported_now()
 
-    def _tried(self, t: float, request: FloatArray) -> tuple[State, Verdict]:
-        """Return state and verdict of a period that is not run."""
-        result = self._period(self._state, self._silence(t), request, self._settings)
-        period = self._period
-        return period.state.unpacked(result.state), period.verdict.unpacked(result.verdict)
+    def _reported_now(self) -> Reported:
+        return Reported(*self._state[self._reported_at].tolist())
+
+    def tried(self, t: float, request: Request) -> tuple[State, Verdict]:
+        """Return state and verdict of a period without a sample that is not run."""
+        result = self.function(self._state, self._silence(t), self._packed(request), self._settings)
+        return self._unpacked(result)
+
+    def tried_sample(self) -> State:
+        """Return the state of the next period, which is not run."""
+        result = self.function(self._state, self._sample, self._followed, self._settings)
+        return self.function.state.unpacked(result.state)
+
+    def tried_at_rest(
+        self, function: Period, given: Settings, request: Request
+    ) -> tuple[State, Verdict]:
+        """Return state and verdict of the second of two periods of another function at rest.
+
+        The second judges what the first has computed. Neither is run.
+        """
+        at_rest = self.state._replace(mode=transitions.OFF)
+        inputs = [
+            np.asarray(vector, dtype=float)
+            for vector in (
+                self._silence(math.nan),
+                function.request.packed(request),
+                function.settings.packed(given),
+            )
+        ]
+        first = function(np.asarray(function.state.packed(at_rest), dtype=float), *inputs)
+        return self._unpacked(function(first.state, *inputs))
+
+    def _unpacked(self, result: Result) -> tuple[State, Verdict]:
+        function = self.function
+        return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
+
+    def latch_fault(self) -> None:
+        """Begin with a fault that another guard has latched, of an arm at rest."""
+        state = self._state.copy()
+        state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
+        self._state, self._record = state, None
+        self._history = History(self.function, state)
+        self.reported = self._reported_now()
 
     def write_history(self, path: str | Path) -> None:
-        """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
-
-        Raises OSError if it cannot be written.
-        """
+        """Write the latest periods, 5000 at least. Raises OSError if that fails."""
         self._history.write(path, self._state)
-
-    def replay(self, path: str | Path) -> Replay:
-        """Return every command and verdict of the periods in a file; the arm is not affected.
-
-        They are the same as then, number by number, laws included. Raises ArgumentError for a file
-        that is no history, or that of another robot.
-        """
-        return replayed(self.model, path)
 
     # -- state -------------------------------------------------------------------------------------
 
     @property
-    def state_record(self) -> State:
+    def state(self) -> State:
         """The state of the period: arrays that are not changed later."""
         if self._record is None:
-            self._record = self._period.state.unpacked(self._state)
+            self._record = self.function.state.unpacked(self._state)
         return self._record
 
     @property
     def verdict(self) -> Verdict:
         """What the latest period has found; NaN before the first."""
+        verdict = self.function.verdict
         if self._result is None:
-            return self._period.verdict.unpacked(np.full(self._period.verdict.size, math.nan))
-        return self._period.verdict.unpacked(self._result.verdict)
+            return verdict.unpacked(np.full(verdict.size, math.nan))
+        return verdict.unpacked(self._result.verdict)
 
-    @property
-    def _mode(self) -> float:
-        return self._reported.mode
+    def numbers(self, *names: str) -> list[float]:
+        """Return numbers of the state, without the rest of it."""
+        return [float(self._state[self._places[name].start]) for name in names]
 
-    @property
-    def state(self) -> str:
-        """The state: disabled, ramping in, enabled, ramping out, or fault."""
-        if self._mode == transitions.RAMPING_OUT and self._reported.hold == 1.0:
-            return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
-        return MODES[self._mode]
+    def stamps(self) -> list[float]:
+        """Return the stamps (n,) in s of the latest accepted states, NaN before the first."""
+        return self._state[self._places["stamp"]].tolist()  # type: ignore[no-any-return]
 
     @property
     def engaged(self) -> bool:
         """Whether torques are enabled, or ramp in."""
-        return self._mode in transitions.ENGAGED
+        return self.reported.mode in transitions.ENGAGED
 
     @property
-    def moving(self) -> bool:
-        """Whether torques follow the arm, or change towards those that a stop leads to."""
-        return self._mode not in transitions.RELEASED
+    def floats_since_collision(self) -> bool:
+        """Whether a collision has interrupted the law, until torques are enabled again."""
+        return self.engaged and self.reported.collided >= 0.0
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether drives hold the arm, or nothing is commanded."""
-        return bool(transitions.is_at_rest(self.state_record))
-
-    @property
-    def torques_are_in(self) -> bool:
-        """Whether torques are enabled and have ramped in."""
-        return self._mode == transitions.ON and not self.behind
-
-    @property
-    def behind(self) -> bool:
-        """Whether the rate limit keeps the command from the torques that are wanted."""
-        return bool(self._state[self._places["behind"].start])
-
-    @property
-    def saturated(self) -> list[int]:
-        """Coordinates of the joints whose command is at its effort limit."""
-        since = self._state[self._places["saturated_since"]]
-        return np.flatnonzero(since < math.inf).tolist()  # type: ignore[no-any-return]
-
-    @property
-    def positions(self) -> FloatArray:
-        """(m,) the latest positions in rad or m that were used, unwrapped; NaN before the first."""
-        return np.asarray(self.state_record.q[self.joints])
-
-    @property
-    def efforts(self) -> FloatArray:
-        """(m,) the latest measured efforts in N m or N, NaN where unknown."""
-        return np.asarray(self.state_record.effort[self.joints])
-
-    @property
-    def held(self) -> FloatArray:
-        """(m,) the positions in rad or m that the drives hold, where they do."""
-        return np.asarray(self.state_record.held[self.joints])
-
-    @property
-    def fed_forward(self) -> FloatArray:
-        """(m,) gravity torques in N m or N of the positions that the drives hold."""
-        s = self.state_record
-        return np.asarray((self._gravity_at(np.array(s.held)) * s.scale)[self.joints])
-
-    @property
-    def effort_limits(self) -> list[float]:
-        """(m,) largest torques in N m or N."""
-        return [float(self._given.effort[k]) for k in self.joints]
-
-    @property
-    def without_speed_limit(self) -> list[str]:
-        """Names of the commanded joints whose speed is not watched."""
-        fastest, names = self.model.velocity_limits, self.model.joint_names
-        return [names[k] for k in self.joints if fastest[k] == math.inf]
-
-    @property
-    def motors_hold(self) -> bool:
-        """Whether measured efforts show that motors hold the arm."""
-        efforts, limits = self.efforts, self._given.effort[self.joints]
-        known = bool(np.isfinite(efforts).all())
-        return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
-
-    @property
-    def stamps(self) -> list[float]:
-        """(n,) the stamps in s of the latest accepted states, NaN before the first."""
-        return self._state[self._places["stamp"]].tolist()  # type: ignore[no-any-return]
-
-    @property
-    def refused(self) -> FloatArray:
-        """(n,) why the latest report of each joint was not used; 0: it was."""
-        return np.asarray(self._state[self._places["refused"]])
-
-    @property
-    def weighing(self) -> bool:
-        """Whether the arm is watched for evidence that its torques are right."""
-        return bool(self.state_record.weighing)
-
-    @property
-    def period(self) -> float:
-        """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
-        return float(period_of(self.state_record, self._given))
-
-    def _gravity_at(self, q: FloatArray) -> FloatArray:
+    def gravity_at(self, q: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        s = self.state_record
-        return self._period.gravity(q, s.gravity, s.loads)
+        s = self.state
+        return self.function.gravity(q, s.gravity, s.loads)
 
-    def _model_in_force(self) -> Model:
+    def model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""
-        s, kept = self.state_record, self._in_force
+        s, kept = self.state, self._in_force
         if not kept or (kept[0] != s.gravity).any() or (kept[1] != s.loads).any():
             model = in_force(self.model, np.array(s.gravity), np.array(s.loads))
             self._in_force = kept = np.array(s.gravity), np.array(s.loads), model

@@ -315,7 +315,7 @@ class ArmSettings(VelocitySettings):
         declared = {one.name: one for one in parameters_of(cls)}
         for name, value in options.items():
             if name not in declared or name == "joints":
-                raise ArgumentError(f"there is no setting {name!r}; valid are {listed(declared)}")
+                raise ArgumentError(f"there is no setting {name!r}; valid: {listed(declared)}")
             one = declared[name]
             if one.per != "joint":
                 continue

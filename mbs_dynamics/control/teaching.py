@@ -166,10 +166,11 @@ class Demonstration:
 
     Raises ArgumentError for what this arm cannot play: joints that are missing or not those of the
     rig, gaps, jumps, positions beyond the limits, recordings that are too short, do not move, or
-    are not within the tolerance.
+    are not within the tolerance. Raises MbsError without SciPy.
     """
 
     def __init__(self, rig: Rig, recording: TimeSeries, *, tolerance: float = 0.002) -> None:
+        check_scipy()
         checks.positive("tolerance", tolerance)
         t, q = _checked(rig, recording)
         self.rig, t = rig, _eased(t)
@@ -180,7 +181,7 @@ class Demonstration:
         else:
             raise ArgumentError(
                 f"tolerance is {tolerance:g}; the smoothed recording is within "
-                f"{self.deviation:.3g} of its samples: they are noisy or jump. Valid is more"
+                f"{self.deviation:.3g} of its samples: they are noisy or jump. Raise it"
             )
         self.knots: FloatArray = np.unique(self.spline.t)
         """(K,) in s, from the beginning to the end."""
@@ -209,7 +210,7 @@ class Demonstration:
         largest, what = self.largest_speed
         if speed > largest:
             raise ArgumentError(
-                f"speed is {speed:g}; valid is at most {largest:.3g} of the taught speed, by {what}"
+                f"speed is {speed:g}; must be at most {largest:.3g} of the taught speed, by {what}"
                 if largest
                 else f"{what} exceeds its limit at any speed: this arm cannot hold the posture"
             )
@@ -239,7 +240,7 @@ class Demonstration:
         if abs(c[k, j]) > NEARLY:
             raise ArgumentError(
                 f"gravity and friction take {abs(c[k, j]):.3g} of the torque that is allowed for "
-                f"{rig.names[j]!r}: valid is a smaller load, or a larger share of the limit"
+                f"{rig.names[j]!r}: use a smaller load, or a larger share of the limit"
             )
         rate = np.sqrt(_squared_velocities(a, b, c, most**2, s[1]))
         t = np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1])))
@@ -263,13 +264,13 @@ def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
     if missing or others:
         raise ArgumentError(
             f"the recording is of another robot: it lacks {listed(missing)}, and has "
-            f"{listed(others)} in addition; valid are {listed(rig.names)}, or some chosen by name"
+            f"{listed(others)} in addition; valid: {listed(rig.names)}, or some chosen by name"
         )
     t, q = recording.t - recording.t[:1], recording.of_joints(rig.names).q
     steps = np.diff(t, prepend=0.0)
     if len(t) < 3 or t[-1] < SHORTEST or np.ptp(q, axis=0).max() < STILL:
         raise ArgumentError(
-            f"the recording has {len(t)} samples up to {t[-1] if len(t) else 0.0:.3g} s; valid is "
+            f"the recording has {len(t)} samples up to {t[-1] if len(t) else 0.0:.3g} s; must be "
             f"at least {SHORTEST:g} s, in which a joint moves by {STILL:g}"
         )
     q = np.where(rig.turning, np.unwrap(q, axis=0), q)
@@ -285,7 +286,7 @@ def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
                 "the recording is of another robot, or disturbed: at "
                 f"{t[k]:.4g} s {rig.names[j]!r} {what}: it moves by {moved[k, j]:.3g} in "
                 f"{steps[k]:.3g} s, to {q[k, j]:.4g}; "
-                f"valid is {rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.3g} per "
+                f"must be {rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.3g} per "
                 f"second, with a state every {GAP:g} s"
             )
     return t, np.clip(q, rig.lower, rig.upper)

@@ -58,7 +58,7 @@ class Trajectory:
         accelerations: ArrayLike | None = None,
     ) -> None:
         if velocities is None and accelerations is not None:
-            raise ArgumentError("accelerations are given without velocities; valid is with them")
+            raise ArgumentError("accelerations need velocities")
         points = TimeSeries(
             checks.real("times", times),
             tuple(names),
@@ -70,7 +70,7 @@ class Trajectory:
         N, m = points.q.shape
         if not (0 < N <= MOST_POINTS and m):
             raise ArgumentError(
-                f"a trajectory has {N} point(s) of {m} joint(s); valid are 1 to {MOST_POINTS} "
+                f"a trajectory has {N} point(s) of {m} joint(s); valid: 1 to {MOST_POINTS} "
                 "points of at least one joint"
             )
         for name, array in (("velocities", points.qd), ("accelerations", points.qdd)):
@@ -140,7 +140,7 @@ class Trajectory:
         if missing or other:
             raise ArgumentError(
                 f"the trajectory is of other joints: it lacks {listed(missing)}, and has "
-                f"{listed(other)} in addition; valid are {listed(names)}"
+                f"{listed(other)} in addition; valid: {listed(names)}"
             )
         order = [self.names.index(name) for name in names]
         accelerations = None if self.accelerations is None else self.accelerations[:, order]
@@ -182,7 +182,7 @@ class Trajectory:
                 s, k, j = map(int, np.argwhere(beyond)[0])
                 raise ArgumentError(
                     f"the trajectory jumps or leaves the limits: the {what} of {self.names[j]!r} "
-                    f"is {values[s, k, j]:.4g} after {self.times[k]:g} s; valid is "
+                    f"is {values[s, k, j]:.4g} after {self.times[k]:g} s; must be "
                     f"{bounds[0][j]:.4g} to {bounds[1][j]:.4g}"
                 )
 

@@ -27,7 +27,7 @@ RATE = 100.0
 def check_kind(option: str, path: Path) -> None:
     """Raise ArgumentError, naming the option, if no trajectory can be written to this path."""
     if path.suffix not in KINDS:
-        raise ArgumentError(f"{option} {path}: valid are files that end in {', '.join(KINDS)}")
+        raise ArgumentError(f"{option} {path}: must end in {', '.join(KINDS)}")
     check_writable(option, path)
 
 

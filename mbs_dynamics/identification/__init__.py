@@ -19,14 +19,8 @@ from mbs_dynamics.identification.excitation import (
     box_of,
     plan_excitation,
 )
-from mbs_dynamics.identification.identify import (
-    Errors,
-    Identification,
-    fitted_gains,
-    identify,
-    validate,
-    with_gains,
-)
+from mbs_dynamics.identification.gains import fitted_gains, with_gains
+from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
 from mbs_dynamics.identification.kinematic_calibration import (
     Calibration,
     calibrate_hold,

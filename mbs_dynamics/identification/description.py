@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.identification.kinematic_calibration import Calibration
@@ -28,6 +28,9 @@ TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1,
 
 INDENT = "  "
 
+ANY = "{*}"
+"""Any namespace of a tag, or none."""
+
 
 def identified_urdf(
     source: str | os.PathLike[str], result: Identification, *, friction: bool = True
@@ -38,7 +41,7 @@ def identified_urdf(
     Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
     inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
-    others none. Raises MbsError without lxml.
+    others none.
     """
     joints = {
         joint: (parameters["viscous"], parameters["coulomb"])
@@ -50,8 +53,7 @@ def identified_urdf(
 def servo_urdf(source: str | os.PathLike[str], result: ServoIdentification) -> bytes:
     """Return a URDF file with the damping and friction of servos, unchanged elsewhere.
 
-    Inertias are those that were identified, if there was a known load. Raises MbsError without
-    lxml.
+    Inertias are those that were identified, if there was a known load.
     """
     joints = {name: (servo.damping, servo.friction) for name, servo in result.servos.items()}
     return _changed_urdf(source, result.identification, joints)
@@ -63,49 +65,45 @@ def _changed_urdf(
     joints: Mapping[str, tuple[float, float]],
 ) -> bytes:
     """Return a URDF file with identified inertias, and damping and friction of some joints."""
-    etree, tree, children = _parsed(source)
+    tree = _parsed(source)
+    root = tree.getroot()
     changes = {} if result is None else link_changes(source, result)
-    for link, inertia in changes.items():
-        parent = children["link", link]
-        new = None if inertia is None else _inertial(etree, parent, inertia)
-        _put(etree, parent, "inertial", new)
-    for joint, (damping, friction) in joints.items():
-        parent = children["joint", joint]
-        dynamics = _child(etree, parent, "dynamics")
-        if dynamics is None:
-            dynamics = _element(etree, parent, "dynamics")
-            _put(etree, parent, "dynamics", dynamics)
+    for name, inertia in changes.items():
+        new = None if inertia is None else _inertial(inertia)
+        _put(_named(root, "link", name), "inertial", new)
+    for name, (damping, friction) in joints.items():
+        joint = _named(root, "joint", name)
+        if joint.find(ANY + "dynamics") is None:
+            _put(joint, "dynamics", etree.Element("dynamics"))
+        dynamics = joint.find(ANY + "dynamics")
         dynamics.set("damping", repr(float(damping)))
         dynamics.set("friction", repr(float(friction)))
-    return _written(etree, tree)
+    return _written(tree)
 
 
 def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> bytes:
     """Return a URDF file with calibrated origins of joints, unchanged elsewhere.
 
-    Position limits are shifted by the zeros, so that they stay where they are on the arm. Raises
-    MbsError without lxml.
+    Position limits are shifted by the zeros, so that they stay where they are on the arm.
     """
-    etree, tree, children = _parsed(source)
+    tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
     origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints}
     for body, xi in result.twists.items():
         if not xi.any():
             continue
         name = by_body[body]
-        joint = children["joint", name]
+        joint = _named(tree.getroot(), "joint", name)
         pose = origins[name] @ se3.exp(xi)
-        origin = _element(etree, joint, "origin")
-        origin.set("xyz", " ".join(map(repr, pose[:3, 3].tolist())))
-        origin.set("rpy", " ".join(map(repr, _angles(pose[:3, :3]))))
-        _put(etree, joint, "origin", origin)
-        limits = [x for x in (_child(etree, joint, "limit"),) if x is not None]
-        limits += [x for x in (_child(etree, joint, "safety_controller"),) if x is not None]
-        for limit in limits:
+        xyz, rpy = pose[:3, 3].tolist(), _angles(pose[:3, :3])
+        _put(joint, "origin", etree.Element("origin", xyz=_numbers(xyz), rpy=_numbers(rpy)))
+        if joint.get("type") == "continuous":
+            continue
+        for limit in (*joint.findall(ANY + "limit"), *joint.findall(ANY + "safety_controller")):
             for end in ("lower", "upper", "soft_lower_limit", "soft_upper_limit"):
-                if limit.get(end) is not None and joint.get("type") != "continuous":
+                if limit.get(end) is not None:
                     limit.set(end, repr(float(limit.get(end)) - result.zeros[name]))
-    return _written(etree, tree)
+    return _written(tree)
 
 
 def _angles(R: FloatArray) -> list[float]:
@@ -117,23 +115,16 @@ def _angles(R: FloatArray) -> list[float]:
     return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
 
 
-def _parsed(source: str | os.PathLike[str]) -> tuple[Any, Any, dict[tuple[str, str], Any]]:
-    """Return lxml, the document, and links and joints by tag and name."""
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise missing_extra("writing a URDF needs lxml", "identify", error) from error
+def _parsed(source: str | os.PathLike[str]) -> Any:
+    """Return the document of a file, or of a text."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     if isinstance(source, str) and source.lstrip().startswith("<"):
-        tree = etree.ElementTree(etree.fromstring(source.encode(), parser))
-    else:
-        tree = etree.parse(os.fspath(source), parser)
-    elements = tree.getroot().iterchildren("*")
-    return etree, tree, {(etree.QName(x).localname, x.get("name", "")): x for x in elements}
+        return etree.ElementTree(etree.fromstring(source.encode(), parser))
+    return etree.parse(os.fspath(source), parser)
 
 
-def _written(etree: Any, tree: Any) -> bytes:
-    """Return the file of a document, with what stands before and after its root."""
+def _written(tree: Any) -> bytes:
+    """Return the file of a document in UTF-8, with what stands before and after its root."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
     head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
@@ -142,23 +133,18 @@ def _written(etree: Any, tree: Any) -> bytes:
     return b"\n".join(parts) + b"\n"
 
 
-def _element(etree: Any, parent: Any, name: str, **attributes: str) -> Any:
-    """Return a new element in the namespace of its future parent."""
-    return etree.Element(etree.QName(etree.QName(parent).namespace, name), attributes)
+def _named(root: Any, tag: str, name: str) -> Any:
+    """Return the link or joint of a name."""
+    return next(x for x in root.iterfind(ANY + tag) if x.get("name") == name)
 
 
-def _child(etree: Any, parent: Any, name: str) -> Any:
-    """Return the child of this name, or None."""
-    return next((x for x in parent.iterchildren("*") if etree.QName(x).localname == name), None)
-
-
-def _put(etree: Any, parent: Any, name: str, new: Any) -> None:
+def _put(parent: Any, tag: str, new: Any) -> None:
     """Replace a child of an element of the second level, append it, or with None remove it."""
-    old, outer, inner = _child(etree, parent, name), "\n" + INDENT, "\n" + 2 * INDENT
+    old = parent.find(ANY + tag)
     if new is not None:
         etree.indent(new, space=INDENT, level=2)
-        new.tail = outer if old is None else old.tail
     if old is not None and new is not None:
+        new.tail = old.tail
         parent.replace(old, new)
     elif old is not None:
         before = old.getprevious()
@@ -168,23 +154,28 @@ def _put(etree: Any, parent: Any, name: str, new: Any) -> None:
             before.tail = old.tail
         parent.remove(old)
     elif new is not None:
-        if len(parent):
-            parent[-1].tail = inner
-        else:
-            parent.text = inner
+        new.tail = "\n" + INDENT
         parent.append(new)
+        before = new.getprevious()
+        if before is None:
+            parent.text = "\n" + 2 * INDENT
+        else:
+            before.tail = "\n" + 2 * INDENT
 
 
-def _inertial(etree: Any, parent: Any, inertia: Inertia) -> Any:
+def _inertial(inertia: Inertia) -> Any:
     """Return the element of an inertia."""
     tensor = inertia.tensor_at_com
+    inertial = etree.Element("inertial")
+    etree.SubElement(inertial, "origin", xyz=_numbers(inertia.com.tolist()), rpy="0 0 0")
+    etree.SubElement(inertial, "mass", value=_numbers([float(inertia.mass)]))
     entries = {name: repr(float(tensor[place])) for name, place in TENSOR.items()}
-    inertial = _element(etree, parent, "inertial")
-    centre = " ".join(map(repr, inertia.com.tolist()))
-    inertial.append(_element(etree, parent, "origin", xyz=centre, rpy="0 0 0"))
-    inertial.append(_element(etree, parent, "mass", value=repr(float(inertia.mass))))
-    inertial.append(_element(etree, parent, "inertia", **entries))
+    etree.SubElement(inertial, "inertia", entries)
     return inertial
+
+
+def _numbers(values: list[float]) -> str:
+    return " ".join(map(repr, values))
 
 
 def link_changes(

@@ -107,7 +107,7 @@ def plan_excitation(
     was found.
     """
     if not duration >= 4.0 / FASTEST:
-        raise ArgumentError(f"duration is {duration:g} s; valid is at least {4.0 / FASTEST:g}")
+        raise ArgumentError(f"duration is {duration:g} s; must be at least {4.0 / FASTEST:g}")
     search = _Search(
         model.loaded(), duration, limits or MotionLimits(), np.random.default_rng(seed)
     )
@@ -249,5 +249,5 @@ def box_of(text: str, frames: Mapping[str, Frame]) -> Box:
     except ValueError:
         x = []
     if not colon or len(x) != 6 or any(x[k] >= x[k + 1] for k in (0, 2, 4)):
-        raise ArgumentError(f"{text!r} is no box; valid is FRAME:xmin,xmax,ymin,ymax,zmin,zmax")
+        raise ArgumentError(f"{text!r} is not a box; must be FRAME:xmin,xmax,ymin,ymax,zmin,zmax")
     return Box(frames[frame].name, (x[0], x[2], x[4]), (x[1], x[3], x[5]))

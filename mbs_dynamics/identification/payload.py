@@ -12,6 +12,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
+from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     correlated,
@@ -22,11 +23,10 @@ from mbs_dynamics.identification.estimation import (
 from mbs_dynamics.identification.identify import (
     WORST,
     Identification,
-    equations_of,
     identify,
 )
 from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
-from mbs_dynamics.identification.torque_checks import ADVICE, LACKING, weight_share
+from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -115,25 +115,6 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
 
 
-def _check_weight(recording: TimeSeries, X: FloatArray, rest: FloatArray, g: FloatArray) -> None:
-    """Raise TimeSeriesError for torques of a load that are without the weight of the arm.
-
-    ``X`` (N, k, p) are the columns of the load and of friction, ``rest`` (N, k) the torques less
-    those of the arm, and ``g`` (N, k) its gravity torques, of which the share in the torques is
-    fitted. An estimate of the load replaces the missing weight otherwise.
-    """
-    size = np.maximum(rest.std(axis=0), 1e-300)
-    columns = (X / size[:, None]).reshape(-1, X.shape[-1])
-    seen = weight_share(columns, (rest / size).ravel(), (g / size).ravel())
-    share = 1.0 if seen is None else 1.0 + seen[0]
-    if abs(share) < LACKING:
-        raise recording.error(
-            f"only {100.0 * share:.0f} % of the described weight of the arm is "
-            "in the torques, beside that of a load: the measured torques are without gravity. This "
-            "driver subtracts the weight of the arm, so that a load cannot be identified"
-        )
-
-
 def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> None:
     """Raise TimeSeriesError for a load that no arm carries, if the unit was not stated."""
     arm = sum(float(body.inertia.mass) for body in model.bodies)
@@ -163,7 +144,7 @@ def identify_payload(
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
-    torque_model, equations, notes = equations_of(model, recording, speed, check=False)
+    torque_model, equations, _, notes, _ = Data.read(model, [recording], speed, check=False)
     x = torque_model.described() if alone is None else alone.x
     if alone is not None and alone.torque_model.joints != torque_model.joints:
         equations, x, note = _of_both(torque_model, equations, alone)
@@ -174,7 +155,8 @@ def identify_payload(
     load = A[..., columns] @ to_body(frame)
     own = A[..., torque_model.rigid :]
     X = np.concatenate([load, own], axis=-1)  # friction may have changed since
-    _check_weight(recording, X, rest, np.concatenate([one.gravity for one in equations]))
+    gravity = np.concatenate([one.gravity for one in equations])
+    check_weight(recording.name, link, X, rest + gravity, gravity)
     weighing = weighed(X, rest, least_squares_residual(X, rest))
     rows, right = weighing.applied(X, rest)
     prior = _prior(rows, right)
@@ -192,7 +174,7 @@ def identify_payload(
     carrying = (model if alone is None else alone.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
-    _, _, checked = equations_of(carrying, recording, speed)
+    checked = Data.read(carrying, [recording], speed).notes
     residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]

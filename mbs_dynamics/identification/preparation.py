@@ -47,7 +47,10 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
     if absent:
         notes.append(f"assumed to be at rest, as they were not recorded: {', '.join(absent)}")
     if own.tau is None or np.isnan(own.tau).all():
-        raise own.error("holds no efforts")
+        raise own.error(
+            "holds no efforts; columns are tau_<joint>, or are declared, as in --columns "
+            f"NAME=tau_{own.joints[0]}"
+        )
     return own, own.tau, notes
 
 
@@ -93,7 +96,10 @@ def stretches_of(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[
             f"has {len(series)} samples; at least {SHORTEST} are needed, and some ten seconds"
         )
     if not np.ptp(series.q, axis=0).any():
-        raise series.error("no joint moves: positions are constant")
+        every = np.ones(len(series.joints), dtype=bool)
+        raise series.error(
+            f"no joint moves: positions in {series.columns_of('q', every)} are constant"
+        )
     series = replace(series, q=unwrapped(series, model))
     period = float(np.median(np.diff(series.t)))
     gaps = np.flatnonzero(np.diff(series.t) > GAP * period) + 1

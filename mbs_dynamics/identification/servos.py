@@ -21,7 +21,8 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.identify import FRICTION_SPEEDS, Identification, identify
+from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
 from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
 from mbs_dynamics.identification.torque_model import TorqueModel
@@ -75,7 +76,7 @@ class ServoIdentification(NamedTuple):
     """Result of :func:`identify_servos`."""
 
     servos: dict[str, Servo]
-    """By joint."""
+    """Servos by joint name."""
     identification: Identification | None
     """Masses at true scale, from a recording with a known load; None without one."""
     notes: tuple[str, ...]

@@ -16,29 +16,16 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.estimation import (
-    ConsistentEstimate,
-    base_estimate,
-    friction_estimate,
-)
-from mbs_dynamics.identification.identify import (
-    FRICTION_SPEEDS,
-    Errors,
-    Identification,
-    relative_error,
-)
+from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_checks import (
-    LACKING,
-    Torques,
-    check_torques,
-    weight_share,
-)
+from mbs_dynamics.identification.torque_checks import check_torques, check_weight
+from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeries
 
 SAME = 0.02
 """Distance in rad or m of each joint below which two samples are one pose."""
@@ -48,9 +35,6 @@ FEWEST = 3
 
 MANY = 50
 """Number of samples from which on they may be a motion."""
-
-CERTAIN = 3.0
-"""Number of standard errors by which a share of the weight must be small."""
 
 CANDIDATES = 2000
 """Number of candidates for the next pose."""
@@ -86,7 +70,7 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     if _is_motion(own.q, len(q)):
         raise own.error(
             f"its {len(own.q)} samples are those of a motion: poses follow each "
-            "other without a jump. Valid are still poses; identify takes a motion"
+            "other without a jump; give still poses, or use identify for a motion"
         )
     if len(q) < FEWEST:
         raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
@@ -94,30 +78,26 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     equations = _equations(torque_model, q, tau)
     independent = _independent(torque_model)
     stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
-    free = ~stopped.any(axis=1)
+    held = stopped.mean(axis=0) > 0.5  # as fingers of a gripper that is closed
+    free = ~stopped[:, ~held].any(axis=1)
     masses = [k for k in independent.columns if k < torque_model.rigid]
-    gravity = equations.gravity[free]
+    gravity = equations.gravity
     columns = [own.column(f"tau_{name}") for name in own.joints]
-    masses_A = equations.A[free][..., masses]
-    given = Torques(own.joints, columns, tau[free], gravity, gravity, masses=masses_A)
-    notes += check_torques(recording.name, given, stated="tau" in own.declared)
+    given = Torques(own.joints, columns, tau, gravity, gravity, masses=equations.A[..., masses])
+    if free.any() and not held.all():
+        given = given.part(free, ~held)
+        notes += check_torques(recording.name, given, stated="tau" in own.declared)
     equations = _without(equations, stopped)
-    _check_weight(recording.name, torque_model, equations)
+    joints = equations.A[..., torque_model.rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
+    for tool in tools(model):
+        body = 10 * model.frames[tool].body
+        load = np.concatenate([equations.A[..., body : body + 4], joints], axis=-1)
+        check_weight(recording.name, tool, load, equations.b, equations.gravity)
     for j in np.flatnonzero(stopped.any(axis=0)):
         notes.append(
             f"{own.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques there "
             "are left out, since a stop may carry a part of the load"
         )
-    estimate = ConsistentEstimate(torque_model, [equations])
-    choice = estimate.cross_validated()
-    x = estimate.estimate(choice.weight)
-    offsets = friction_estimate(torque_model, [equations])
-    errors = Errors(
-        relative_error([equations], torque_model.described()),
-        relative_error([equations], offsets),
-        choice.best,
-    )
-    base = base_estimate(torque_model, [equations], independent)
     if not sides:
         notes.append(
             "no pose was approached from both sides: the friction of joints at rest is in the "
@@ -125,7 +105,7 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
         )
     pose = _next_pose(torque_model, independent, q)
     return StaticIdentification(
-        Identification(torque_model, x, 0.0, errors, choice, base, (equations,), tuple(notes)),
+        estimated(torque_model, [equations], [], notes, independent=independent),
         len(q),
         sides,
         dict(zip(own.joints, pose.tolist(), strict=True)),
@@ -134,31 +114,9 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
 
 def _without(equations: Equations, left_out: NDArray[np.bool_]) -> Equations:
     """Return the equations (N, k) without those of a mask: these become 0 = 0."""
-    return equations._replace(
-        A=np.where(left_out[..., None], 0.0, equations.A), b=np.where(left_out, 0.0, equations.b)
-    )
-
-
-def _check_weight(name: str, torque_model: TorqueModel, equations: Equations) -> None:
-    """Raise TimeSeriesError for torques that a load alone explains, without the weight of the arm.
-
-    A factor of the described gravity torques is fitted beside a load on the last link and offsets.
-    It is near zero where the driver subtracts the weight that it knows, which is without the load.
-    """
-    rigid, tau = torque_model.rigid, equations.b.ravel()
-    g = (equations.A[..., :rigid] @ torque_model.described()[:rigid]).ravel()
-    own = equations.A[..., rigid:].reshape(len(tau), -1)
-    offsets = own[:, JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
-    for tool in tools(torque_model.model):
-        body = torque_model.model.frames[tool].body
-        load = equations.A[..., 10 * body : 10 * body + 4].reshape(len(tau), -1)
-        seen = weight_share(np.column_stack([load, offsets]), tau, g)
-        if seen is not None and abs(seen[0]) + CERTAIN * seen[1] < LACKING:
-            raise TimeSeriesError(
-                f"{name}: a load on {tool!r} alone explains the "
-                f"torques; only {100.0 * seen[0]:.0f} % of the described weight of the arm is in "
-                "them. This driver subtracts gravity, so that masses cannot be identified"
-            )
+    A = np.where(left_out[..., None], 0.0, equations.A)
+    b, gravity = (np.where(left_out, 0.0, x) for x in (equations.b, equations.gravity))
+    return equations._replace(A=A, b=b, gravity=gravity)
 
 
 def _is_motion(q: FloatArray, poses: int) -> bool:

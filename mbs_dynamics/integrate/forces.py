@@ -54,16 +54,16 @@ class Drive:
         try:
             array = np.array(given, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ArgumentError(f"{self.name} is no array of numbers: {error}") from error
+            raise ArgumentError(f"{self.name} is not an array of numbers: {error}") from error
         core = array.ndim - len(self.shape)
         if array.shape[max(core, 0) :] != self.shape or core < 0:
             raise ArgumentError(
-                f"{self.name} has shape {array.shape}; valid is {self.shape}, or one value for "
+                f"{self.name} has shape {array.shape}; must be {self.shape}, or one value for "
                 f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
             )
         if core and len(array) != steps:
             raise ArgumentError(
-                f"{self.name} has {len(array)} rows; valid is one for each of the {steps} steps"
+                f"{self.name} has {len(array)} rows; must be one for each of the {steps} steps"
             )
         if not np.isfinite(array).all():
             row = int(np.argmax(~np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
@@ -97,7 +97,7 @@ class Drive:
         wanted = (*batch, *self.shape)
         if value.shape not in (wanted, self.shape):
             raise ArgumentError(
-                f"{self.name} returned the shape {value.shape} at t = {t:g} s; valid is {wanted}"
+                f"{self.name} returned the shape {value.shape} at t = {t:g} s; must be {wanted}"
             )
         if not finite(value):
             raise SimulationError(f"{self.name} returned {value.tolist()} at t = {t:.9g} s", time=t)

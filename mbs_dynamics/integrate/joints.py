@@ -206,7 +206,7 @@ def simulate(
 
     :param q: positions in rad or m; leading axes are a batch of simulations.
     :param qd: rates in rad/s or m/s; None means zero.
-    :param duration: in s; the last step is shorter if it is no whole number of steps.
+    :param duration: in s; the last step is shorter if it is not a whole number of steps.
     :param every: store every ``every``-th state, and the last one.
     :param control: motor torques: constant (n,), one value per step (steps, ..., n), or a function
         of t, q (..., n) and qd that returns them. None means zero.

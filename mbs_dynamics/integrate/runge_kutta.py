@@ -61,15 +61,30 @@ def runge_kutta_step(
     tableau: Tableau, rate: Rate, t: float, y: FloatArray, h: float, chart: Chart = VECTORS
 ) -> FloatArray:
     """Return the state after one step of h from the state y at time t."""
-    k: list[FloatArray] = []
-    for row, c in zip(tableau.A, tableau.c, strict=True):
-        if not k:
-            k.append(rate(t, y))
-            continue
+    k, *_ = _stages(tableau, rate, t, y, h, chart, rate(t, y))
+    return chart.moved(y, _weighted(h, tableau.b, k))
+
+
+def _stages(
+    tableau: Tableau,
+    rate: Rate,
+    t: float,
+    y: FloatArray,
+    h: float,
+    chart: Chart,
+    first: FloatArray,
+) -> tuple[list[FloatArray], FloatArray, FloatArray, FloatArray]:
+    """Return the rates of the increments of all stages, and increment, state and rate of the last.
+
+    ``first`` is the rate at t, y.
+    """
+    k, z, at, at_rate = [first], first, y, first
+    for row, c in zip(tableau.A[1:], tableau.c[1:], strict=True):
         z = _weighted(h, row, k)
         at = chart.moved(y, z)
-        k.append(chart.lifted(at, z, rate(t + c * h, at)))
-    return chart.moved(y, _weighted(h, tableau.b, k))
+        at_rate = rate(t + c * h, at)
+        k.append(chart.lifted(at, z, at_rate))
+    return k, z, at, at_rate
 
 
 def _weighted(h: float, weights: tuple[float, ...], rates: list[FloatArray]) -> FloatArray:
@@ -182,7 +197,11 @@ class DormandPrince:
                     f"t = {self.t:.9g} s: it would take steps of {h:.3g} s",
                     time=self.t,
                 )
-            k, z, y, rate = self._stages(h)
+            stages, z, y, rate = _stages(
+                _PAIR, self.rate, self.t, self.y, h, self.chart, self._rate
+            )
+            self.evaluations += len(stages) - 1
+            k = np.array(stages)
             error = self._size(h * np.tensordot(_ERROR, k, 1), z, y)
             if error <= 1.0:
                 break
@@ -192,19 +211,6 @@ class DormandPrince:
         self.t, self.y, self._rate = self.t + h, y, rate
         self.h = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
         self.steps += 1
-
-    def _stages(self, h: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the rates of the increment, and the last increment, state and rate."""
-        rate = self._rate
-        k = np.empty((7, *rate.shape))
-        k[0], y, z = rate, self.y, rate
-        for i in range(1, 7):
-            z = h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
-            y = self.chart.moved(self.y, z)
-            rate = self.rate(self.t + _PAIR.c[i] * h, y)
-            k[i] = self.chart.lifted(y, z, rate)
-        self.evaluations += 6
-        return k, z, y, rate  # the last stage is at the result
 
     def _size(self, error: FloatArray, z: FloatArray, y: FloatArray) -> float:
         sizes = np.maximum(self.chart.sizes(self.y, z), self.chart.sizes(y, z))

@@ -3,7 +3,7 @@
 """The integrators behind one interface.
 
 A scheme works on arrays of its own, into which it packs the states that laws and events receive.
-Drives that are no laws are held over each step. A law is evaluated once per step
+Drives that are not laws are held over each step. A law is evaluated once per step
 (:class:`FixedStep`, :class:`ImplicitMidpoint`) or at every stage (:class:`Adaptive`).
 """
 
@@ -56,7 +56,7 @@ class Problem(NamedTuple):
     """The first q and qd, or a batch of them."""
     backend: str | None
     solver: str = "auto"
-    """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
+    """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is not a kernel."""
 
     @property
     def features(self) -> Features:
@@ -156,7 +156,7 @@ class Scheme(ABC):
 
 
 class FixedStep(Scheme):
-    """Steps of a :class:`Stepper`; a loop in machine code if no drive is a law."""
+    """Steps of a :class:`Stepper`."""
 
     def __init__(self, problem: Problem, method: str) -> None:
         super().__init__(problem)

@@ -47,7 +47,7 @@ from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select
-from mbs_dynamics.errors import ArgumentError, UnknownMethodError
+from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.forces import (
     RESOLVED,
@@ -337,16 +337,35 @@ class Stepper:
         steps: int,
         wrenches: ArrayLike | None = None,
     ) -> FloatArray:
-        """Return the states (steps + 1, ...), the first one included; a loop in machine code.
+        """Return the states (steps + 1, ...), the first one included.
 
+        From one state, with efforts and wrenches without further axes, the loop is machine code.
         ``effort`` is constant, (n,), or has a leading axis with one value per step, or 1, followed
         by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6). Raises
         ArgumentError for a step or number of steps that is not positive, and the errors of
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
-        count = checks.count("steps", steps)
-        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self.parameters]
-        return self.kernel.iterate(state, *inputs, steps=count)
+        count, held = checks.count("steps", steps), np.asarray(checks.positive("h", h))
+        now = checks.real("state", state)
+        rows = [_per_step("effort", effort, 1, count)]
+        rows += [_per_step("wrenches", x, 2, count) for x in self._loads(wrenches)]
+        cores = [port.shape for port in self.kernel.inputs]
+        if now.shape == cores[0] and all(
+            x.shape[1:] == core for x, core in zip(rows, (cores[1], *cores[3:]), strict=False)
+        ):
+            return self.kernel.iterate(now, rows[0], held, *rows[1:], *self.parameters, steps=count)
+        states = now[None]
+        for k, (effort_k, *loads) in enumerate(zip(*rows, strict=True)):
+            try:
+                after = self.kernel(now, effort_k, held, *loads, *self.parameters)
+            except SingularError as error:
+                error.trajectory = states[: k + 1].copy()
+                raise
+            if k == 0:  # efforts may have more axes than the state
+                states = np.empty((count + 1, *after.shape))
+                states[0] = now
+            states[k + 1] = now = after
+        return states
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         if self.takes_wrenches:
@@ -368,3 +387,17 @@ class Stepper:
         states = Arrangement(model.model)
         q, qd = states.parts(state)
         return states.joined(*STEPS[self.method](step, q, qd, h[()]))
+
+
+def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> FloatArray:
+    """Return values with a leading axis of steps, from those of one step or of all."""
+    x = checks.real(name, value)
+    if x.ndim <= axes or len(x) == 1:
+        x = x if x.ndim <= axes else x[0]
+        return np.broadcast_to(x, (steps, *x.shape))
+    if len(x) != steps:
+        raise ArgumentError(
+            f"{name} has {len(x)} entries along its first axis; must be one value for all steps, "
+            f"or one for each of the {steps} steps"
+        )
+    return x

@@ -49,6 +49,6 @@ def shaped(**given: tuple[Array, tuple[int | str, ...]]) -> list[Array]:
             valid not in (length, str(valid)) for length, valid in zip(last, shape, strict=True)
         ):
             batched = ", ".join(["...", *map(str, shape)])
-            raise ArgumentError(f"{name} has shape {array.shape}; valid is ({batched})")
+            raise ArgumentError(f"{name} has shape {array.shape}; must be ({batched})")
         arrays.append(array)
     return arrays

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of mechanisms: trees of rigid bodies, from URDF, screws, joint frames or DH tables."""
+"""Models of mechanisms: trees of rigid bodies, from URDF, MJCF, screws, joints or DH tables."""
 
 from mbs_dynamics.model.body import GROUND as GROUND
 from mbs_dynamics.model.body import Body as Body

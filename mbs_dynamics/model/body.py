@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,31 +65,16 @@ class Frame(NamedTuple):
     """Name of the fixed joint between the two; None if it has no name."""
 
 
-class Frames(Mapping[str, Frame]):
+class Frames(dict[str, Frame]):
     """Frames by name; other names raise UnknownBodyError, which lists the valid ones."""
 
-    def __init__(self, frames: Mapping[str, Frame]) -> None:
-        self._frames = dict(frames)
-
-    def __getitem__(self, name: str) -> Frame:
-        try:
-            return self._frames[name]
-        except (KeyError, TypeError):
-            raise UnknownBodyError(name, self._frames) from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._frames
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frames)
-
-    def __len__(self) -> int:
-        return len(self._frames)
+    def __missing__(self, name: object) -> Frame:
+        raise UnknownBodyError(name, self)
 
 
 def with_poses(
     bodies: Sequence[Body], frames: Mapping[str, Frame], poses: Mapping[str, Any]
-) -> tuple[tuple[Body, ...], Frames]:
+) -> tuple[tuple[Body, ...], Mapping[str, Frame]]:
     """Return bodies and frames, those in ``poses`` with other B_i or placements (4, 4).
 
     Poses are numbers or symbols.
@@ -99,7 +85,7 @@ def with_poses(
             moved[name] = replace(moved[name], home_rel=C)
         else:
             named[name] = named[name]._replace(placement=C)
-    return tuple(moved.values()), Frames(named)
+    return tuple(moved.values()), MappingProxyType(Frames(named))
 
 
 def preorder(parents: Sequence[int]) -> list[int]:
@@ -122,7 +108,7 @@ class FixedJoint(NamedTuple):
     links: frozenset[str]
     """The links beyond it on the same body, the child included."""
     inertia: Inertia
-    """Of these links, in the frame of the body, as their description states it; no payloads."""
+    """Inertia of these links in the frame of the body, without payloads."""
 
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:

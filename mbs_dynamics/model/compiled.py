@@ -11,21 +11,17 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.locks import Lock
-from mbs_dynamics.model.values import FifoCache
-
-MAX_KERNELS = 500
-"""Largest number of kernels and other results that are stored for a model."""
 
 
 class Compiled:
     """Kernels of a model; those compiled are shared by models that differ in gravity or loads."""
 
     def __init__(self, others: Compiled | None = None) -> None:
-        self.kernels: FifoCache = FifoCache(MAX_KERNELS) if others is None else others.kernels
+        self.kernels: dict[Any, Any] = {} if others is None else others.kernels
         """Compiled kernels, for any gravity and loads, and other results that need neither."""
         self.lock: Any = Lock() if others is None else others.lock
         """Held during compilation, so that no two threads compile the same."""
-        self.with_defaults: FifoCache = FifoCache(MAX_KERNELS)
+        self.with_defaults: dict[Any, Any] = {}
         """Kernels whose gravity and loads default to those of this model, by the same keys."""
 
     def get_or_create(self, key: Hashable, create: Callable[[], Any]) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -168,17 +167,3 @@ def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> Float
                 )
             turn /= length
     return positions
-
-
-def by_joint(joints: Sequence[Joint], values: ArrayLike) -> dict[str, Any]:
-    """Return an array (n,) of rates, torques or the like as a mapping from names of joints.
-
-    Values are numbers for joints with one degree of freedom, else lists. The inverse of
-    :meth:`mbs_dynamics.Model.vector`. Raises ArgumentError for a wrong shape or type.
-    """
-    array = checks.numbers("values", values, (sum(joint.nv for joint in joints),))
-    return {
-        joint.name: array[joint.velocities].tolist() if joint.nv > 1 else float(array[k])
-        for joint in joints
-        for k in joint.velocities[:1]
-    }

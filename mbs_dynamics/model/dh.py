@@ -45,7 +45,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose
+from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 from mbs_dynamics.model.screws import checked_names
@@ -269,6 +269,3 @@ def _warnings(
             if abs(value) > 2 * pi:
                 text = f"{angle} is {value:g} rad, more than a turn; are these degrees?"
                 yield Diagnostic(link, text)
-        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MAX_ANGLE:
-            text = f"position_limits are {row.position_limits} rad; are these degrees?"
-            yield Diagnostic(link, text)

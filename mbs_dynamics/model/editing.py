@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms made of others: tools mounted, joints locked, another root.
+"""Mechanisms made of others: tools mounted, joints locked.
 
 Each function takes and returns the :class:`Parts` of a model.
 """
@@ -17,7 +17,6 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
-from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import (
     GROUND,
     Body,
@@ -25,11 +24,9 @@ from mbs_dynamics.model.body import (
     add_inertia,
     chain,
     link_inertia,
-    preorder,
     start_of,
 )
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.payloads import Payloads
 
 
@@ -142,89 +139,6 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
         if frame.body != GROUND:
             frames[name] = _moved(frame, *places[frame.body])
     return Parts(tuple(bodies), frames, _moved_loads(parts.payloads, frames, places))
-
-
-def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
-    """Return a mechanism whose ground is a link, and in which the former ground moves.
-
-    Its body is called ``ground``. A reversed joint has the same position, and the opposite screw in
-    the frame of the body that it moves now: C_p = C_i g(q)^-1 B^-1 = C_i B^-1 (B g(q)^-1 B^-1).
-
-    If a free joint moves the former root, it moves the link instead, and the ground stays: with the
-    placement P of the link in its body, C_i = (B F P^-1) (P g(q) P^-1), where F is the frame of the
-    joint in the former root.
-    """
-    bodies, frames, path = parts.bodies, dict(parts.frames), [link.body]
-    while bodies[path[-1]].parent != GROUND:
-        path.append(bodies[path[-1]].parent)
-    top, root, base = path[0], len(bodies), bodies[path[-1]]  # root: the former ground, for now
-    floats = base.joint.kind == "free"
-    former = GROUND if floats else root
-    turned: dict[int, Body] = {}
-    if floats:
-        group = base.joint.group
-        home = base.home_rel @ group.frame @ se3.inverse(link.placement)
-        joint = replace(base.joint, group=replace(group, frame=link.placement))
-        turned[top] = replace(bodies[top], parent=GROUND, home_rel=home, joint=joint, on=base.on)
-        reversed_joints, inner, first = path[:-1], np.eye(4), GROUND
-    else:
-        loose = [name for name, x in frames.items() if x.body == GROUND and x.parent is None]
-        for name in loose:
-            frames[name] = frames[name]._replace(parent=None if name == ground else ground)
-        reversed_joints, inner, first = path, se3.inverse(link.placement), top
-    at_ground = None if floats else ground
-    for i, body in enumerate(bodies):
-        if i not in path:
-            parent = former if body.parent == GROUND else body.parent
-            turned[i] = replace(body, parent=parent, on=start_of(bodies, i) or at_ground)
-    entry: str | None = link.name
-    for i in reversed_joints:
-        moved, H = bodies[i], bodies[i].home_rel
-        p, above = moved.parent, start_of(bodies, i) or at_ground
-        name, inertia = (
-            (ground, Inertia.zero()) if p == GROUND else (bodies[p].name, bodies[p].inertia)
-        )
-        if p == GROUND:
-            for frame in frames.values():
-                if frame.body == GROUND and frame.inertia is not None:
-                    inertia = inertia + frame.inertia
-        start = chain(frames, moved.name)[-1]
-        joint = moved.joint
-        if joint.nv > 1:
-            raise ModelError(
-                f"joint {joint.name!r} is {joint.kind} and cannot be reversed; valid are joints "
-                "with one degree of freedom between the link and the root"
-            )
-        joint = replace(joint, group=one_screw(f"joint {joint.name!r}", -se3.Ad(H) @ joint.screw))
-        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, start)
-        _turn(frames, entry)
-        entry = above
-    _turn(frames, entry)
-    if not floats:
-        inertia = link_inertia(bodies, frames, bodies[top].name)
-        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=inertia)
-    keys, order = list(turned), {first: GROUND}  # the new indices of bodies
-    tree = [GROUND if turned[i].parent == first else keys.index(turned[i].parent) for i in keys]
-    ordered: list[Body] = []
-    for k in preorder(tree):
-        one = turned[keys[k]]
-        home = inner @ one.home_rel if one.parent == first else one.home_rel
-        ordered.append(replace(one, parent=order[one.parent], home_rel=home))
-        order[keys[k]] = len(ordered) - 1
-    order.setdefault(GROUND, order.get(root, GROUND))
-    places = {i: (k, inner if i == top else np.eye(4)) for i, k in order.items()}
-    for name, frame in frames.items():
-        frames[name] = _moved(frame, *places[frame.body])
-    return Parts(tuple(ordered), frames, _moved_loads(parts.payloads, frames, places))
-
-
-def _turn(frames: dict[str, Frame], link: str | None) -> None:
-    """Make a link the root of its body: fixed joints between it and the former root turn round."""
-    above, joint = None, None
-    for name in chain(frames, link):
-        frame = frames[name]
-        frames[name] = frame._replace(parent=above, joint=joint)
-        above, joint = name, frame.joint
 
 
 def _moved_loads(loads: Payloads, frames: dict[str, Frame], places: Any) -> Payloads:

@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "schoenflies": (("axis",), ("rz", "x", "y", "z")),
     "free": ((), ("rx", "ry", "rz", "x", "y", "z")),
 }
-"""What :func:`joint` takes for each kind, and the screws: rotations about, or along, an axis."""
+"""Arguments of :func:`joint` for each kind, and its screws: rotations about, or along, an axis."""
 
 
 def joint(
@@ -175,18 +175,10 @@ def _checked_connections(connections: Any) -> Sequence[Connection]:
         raise ArgumentError(f"connections must be a sequence of Connection; got {connections!r}")
     given = list(connections)
     for k, one in enumerate(given):
-        if not isinstance(one, Connection):
-            raise ArgumentError(f"connections[{k}] must be a Connection; got {one!r}")
-        if not isinstance(one.joint, Subgroup):
+        if not isinstance(one, Connection) or not isinstance(one.joint, Subgroup):
             raise ArgumentError(
-                f"the joint of connections[{k}] must be made by joint(...); got {one.joint!r}"
-            )
-        for what, name in (("name", one.name), ("body", one.body)):
-            if not isinstance(name, str) or not name:
-                raise ArgumentError(f"the {what} of connections[{k}] must be a name; got {name!r}")
-        if one.parent is not None and not isinstance(one.parent, str):
-            raise ArgumentError(
-                f"the parent of connections[{k}] must be a name, or None; got {one.parent!r}"
+                f"connections[{k}] must be a Connection, with a joint made by joint(...); "
+                f"got {one!r}"
             )
     if not given:
         raise ModelError("a mechanism needs a body that moves; got no connections")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of MJCF, through MuJoCo's own compiler, and states in MuJoCo's coordinates.
+"""Models of MJCF, through MuJoCo's own compiler.
 
 Joints and velocities are in MuJoCo's order. Of each joint:
 
@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,9 +51,6 @@ JOINTS = ("hinge", "slide", "ball", "free")
 
 XYZW = (1, 2, 3, 0)
 """Entries of a quaternion of MuJoCo in the order of this package."""
-
-WXYZ = (3, 0, 1, 2)
-"""The other way around."""
 
 
 def describe(source: Any, leave_out: Collection[str], gravity: ArrayLike | None) -> Description:
@@ -126,7 +123,6 @@ class Assembly:
         self.diagnostics: list[Diagnostic] = []
         self.efforts = self._efforts()
         self.joint_names = {self.name("joint", k) for k in range(m.njnt)}
-        self.body_names = {self.name("body", i) for i in range(m.nbody)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         """Return the bodies and frames, or raise ModelError for what no tree has."""
@@ -177,7 +173,7 @@ class Assembly:
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
-            moved = name if last else self._free_name(f"{name}/{joint.name}")
+            moved = name if last else f"{name}/{joint.name}"
             start = on.name if k == first else None
             self.bodies.append(
                 Body(moved, parent, home_rel, joint, inertia if last else Inertia.zero(), start)
@@ -248,18 +244,8 @@ class Assembly:
         return int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
 
     def name(self, kind: str, k: int) -> str:
-        """Return the name of an object, or its kind with its number, which nothing else has."""
-        name = self._stated_name(kind, k) or f"{kind}{k}"
-        while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
-            name += "_"
-        return name
-
-    def _free_name(self, name: str) -> str:
-        """Return a name for the massless body of a joint that no other body has."""
-        while name in self.body_names:
-            name += "_"
-        self.body_names.add(name)
-        return name
+        """Return the name of an object, or its kind with its number."""
+        return self._stated_name(kind, k) or f"{kind}{k}"
 
     def _refuse(self, leave_out: Collection[str]) -> None:
         """Raise ModelError for elements beyond trees; warn of those that ``leave_out`` names."""
@@ -269,7 +255,7 @@ class Assembly:
         if refused:
             listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
             raise ModelError(
-                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is no tree of "
+                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is not a tree of "
                 f"rigid bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():
@@ -303,106 +289,3 @@ def pose_of(position: FloatArray, quaternion: FloatArray) -> FloatArray:
     """Return the pose (4, 4) of a position and a quaternion w, x, y, z."""
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)
-
-
-class MujocoState(NamedTuple):
-    """A state in MuJoCo's coordinates: qpos (..., nq) and (..., nv), None for what is not given."""
-
-    qpos: FloatArray
-    qvel: FloatArray | None
-    qacc: FloatArray | None
-    qfrc: FloatArray | None
-
-
-class JointState(NamedTuple):
-    """The same here: positions (..., nq), then rates, accelerations and torques (..., n)."""
-
-    q: FloatArray
-    qd: FloatArray | None
-    qdd: FloatArray | None
-    tau: FloatArray | None
-
-
-def to_mujoco(
-    model: Any,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-) -> MujocoState:
-    """Return positions, velocities, accelerations and torques in MuJoCo's coordinates.
-
-    Quaternions are w, x, y, z there, and the linear parts of free joints are resolved in the world:
-    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays (..., nq)
-    and (..., n), of which those that are None are left out; accelerations need velocities.
-
-    Raises ArgumentError for a wrong shape or type, ModelError for a joint that MuJoCo has not.
-    """
-    positions, *rates = _arrays(model, q=q, qd=qd, qdd=qdd, tau=tau)
-    for at, k, free in _orientations(model):
-        R = so3.from_quaternion(positions[..., at]).astype(float)
-        positions[..., at] = positions[..., at][..., WXYZ]
-        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
-        if free and rates[1] is not None:
-            rates[1][..., linear] += np.cross(rates[0][..., angular], rates[0][..., linear])
-        for x in rates:
-            if free and x is not None:
-                resolved = (R @ x[..., linear, None])[..., 0]
-                x[..., k : k + 6] = np.concatenate([resolved, x[..., angular]], axis=-1)
-    return MujocoState(positions, *rates)
-
-
-def from_mujoco(
-    model: Any,
-    qpos: ArrayLike,
-    qvel: ArrayLike | None = None,
-    qacc: ArrayLike | None = None,
-    qfrc: ArrayLike | None = None,
-) -> JointState:
-    """Return positions, velocities, accelerations and torques from MuJoCo's; see :func:`to_mujoco`.
-
-    With T (n, n), the velocities ``from_mujoco(model, qpos, np.eye(n)).qd.T``, MuJoCo's mass matrix
-    is T^T M T, and its Jacobians are J T.
-    """
-    positions, *rates = _arrays(model, qpos=qpos, qvel=qvel, qacc=qacc, qfrc=qfrc)
-    for at, k, free in _orientations(model):
-        positions[..., at] = positions[..., at][..., XYZW]
-        R = so3.from_quaternion(positions[..., at]).astype(float)
-        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
-        for x in rates:
-            if free and x is not None:  # MuJoCo's linear part comes first
-                resolved = (x[..., None, angular] @ R)[..., 0, :]
-                x[..., k : k + 6] = np.concatenate([x[..., linear], resolved], axis=-1)
-        if free and rates[1] is not None:
-            rates[1][..., linear] -= np.cross(rates[0][..., angular], rates[0][..., linear])
-    return JointState(positions, *rates)
-
-
-def _arrays(model: Any, **arrays: Any) -> list[Any]:
-    """Return copies of positions and rates of one batch shape; None for what is not given."""
-    names = list(arrays)
-    if arrays[names[2]] is not None and arrays[names[1]] is None:
-        raise ArgumentError(f"{names[2]} needs {names[1]} as well; got None")
-    sizes = dict.fromkeys(names, model.n) | {names[0]: model.nq}
-    given = {
-        name: checks.numbers(name, x, (sizes[name],), batch=True)
-        for name, x in arrays.items()
-        if x is not None
-    }
-    batch = checks.batch_of(**{name: x.shape[:-1] for name, x in given.items()})
-    full = {name: np.broadcast_to(x, (*batch, x.shape[-1])).copy() for name, x in given.items()}
-    return [full.get(name) for name in names]
-
-
-def _orientations(model: Any) -> Iterator[tuple[slice, int, bool]]:
-    """Yield the entries of each quaternion, the first velocity, and whether the joint is free."""
-    for joint in model.joints:
-        if joint.nv == 1:
-            continue
-        if joint.kind not in ("spherical", "free"):
-            raise ModelError(
-                f"joint {joint.name!r} is {joint.kind}; MuJoCo has revolute, prismatic, spherical "
-                "and free joints"
-            )
-        end = model.positions(joint).stop
-        yield slice(end - 4, end), joint.coordinate, joint.kind == "free"

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.joints import Connection
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
-from mbs_dynamics.model.screws import Screws, bodies_of_joint_frames, bodies_of_screws
+from mbs_dynamics.model.screws import Screws, bodies_of_screws
 from mbs_dynamics.model.screws import screws as screws_of
 from mbs_dynamics.model.text import size, text
 from mbs_dynamics.model.values import Value, frozen
@@ -111,37 +112,33 @@ class Model(Value):
     ) -> Model:
         """Return the model of a URDF.
 
-        ``source`` is a path, or the XML text itself: a string whose first non-blank character is
-        "<", or bytes. Bodies are numbered depth first, in the order of the joints in the file, and
-        have the names of the joints' child links. The root link is fixed to the ground; with
-        ``floating_base`` a free joint moves it, called ``"floating_base"``, with underscores
-        appended while another joint has that name. ``gravity`` (3,) is in m/s^2, in the axes of the
-        ground.
+        :param source: a path, or the XML text itself: a string that begins with "<", or bytes.
+        :param root: link at which the tree begins; links above it remain if all joints above it
+            are fixed. Gravity is turned into its axes, and a note reports it.
+        :param tip: only the bodies on the path to this link remain, each with all links fixed to
+            it.
+        :param floating_base: whether a free joint, ``"floating_base"``, moves the root link, which
+            otherwise is fixed to the ground.
+        :param gravity: (3,) free-fall acceleration in m/s^2, in the axes of the root link of the
+            description.
+        :raises UrdfError: for a file that cannot be read or is not a tree of joints, naming the
+            link or joint.
+        :raises UnknownBodyError: for a ``root`` or ``tip`` that does not exist.
+        :raises ArgumentError: for a ``tip`` that is not below ``root``, or a ``floating_base`` of a
+            robot with a floating joint.
 
-        - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
-          ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
-        - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays
-          valid wherever a body is asked for, with its own frame.
-        - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and
-          3 degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and
-          velocities. The angle of ``planar`` is about ``axis``, which is z of
-          :mod:`mbs_dynamics.model.joints`. ``limit`` and ``dynamics`` of such joints are ignored,
-          since they do not refer to a single coordinate.
-        - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If
-          it names a joint that does not exist, the prefix of its own name is tried before that name
-          (as for a macro that is used twice), and a warning reports it.
+        Bodies have the names of the joints' child links, and are numbered depth first. B_i of
+        Mueller (kinematics), eq. (4), is the joint's ``origin``; X_i is (e, 0) for ``revolute`` and
+        ``continuous``, (0, e) for ``prismatic``, with ``axis`` e of unit length. The child of a
+        ``fixed`` joint is merged into the body that carries it; its name stays valid wherever a
+        body is asked for, with its own frame. ``floating``, ``planar`` and ``spherical`` joints
+        have 6, 3 and 3 degrees of freedom (:mod:`mbs_dynamics.model.subgroup`), without limits and
+        friction; the angle of ``planar`` is about ``axis``. A ``mimic`` joint shares the coordinate
+        of the joint at the end of its chain of mimics; if it names a joint that does not exist, the
+        prefix of its own name is tried before that name, and a warning reports it.
 
-        With ``root`` the tree begins at that link; links above it remain if all joints above it are
-        fixed. ``gravity`` is still that in the axes of the description's root, and is turned into
-        those of ``root``; a note reports it. With ``tip`` only the bodies on the path from the root
-        to that link remain, each with all links fixed to it.
-
-        Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or
-        is no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
-        ArgumentError for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot
-        that a floating joint connects to the ground already. Implausible physics is reported by
-        link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
-        and omitted links.
+        Implausible physics is reported by link and joint as one ModelWarning;
+        ``Model.diagnostics`` has the same, and notes on merged links.
         """
         return _from_description(urdf.describe(source, root, tip, floating_base, gravity))
 
@@ -151,22 +148,21 @@ class Model(Value):
     ) -> Model:
         """Return the model of an MJCF file, of MJCF text or of a compiled ``mujoco.MjModel``.
 
-        ``source`` is a path (.xml or .mjb), text whose first non-blank character is "<", an MjModel
-        or an MjSpec; the package mujoco reads it (extra ``mjcf``), so that defaults, includes,
-        inertias of geoms and its compiler options count. ``gravity`` (3,) in m/s^2 is by default
-        that of the file.
+        ``source`` is a path (.xml or .mjb), text that begins with "<", an MjModel or an MjSpec; the
+        package mujoco reads it (extra ``mjcf``). ``gravity`` (3,) in m/s^2 is by default that of
+        the file.
 
         Bodies and joints have their names in the file, or ``"body3"`` and ``"joint3"`` with their
         number. Bodies without joints are merged into their parents; their names and those of sites
         are frames. Each joint of a body but the last moves a massless body ``"body/joint"``.
-        Armature, damping, friction loss, joint ranges and force limits of joints, the ranges of
-        actuators on joints included, are those of the file. Positions are MuJoCo's, those of
-        ``ref`` included; see :mod:`mbs_dynamics.model.mjcf` for quaternions and free joints.
+        Armature, damping, friction loss, ranges and force limits are those of joints and of
+        actuators on joints. Positions are MuJoCo's, those of ``ref`` included; see
+        :mod:`mbs_dynamics.model.mjcf` for quaternions and free joints.
 
-        Contacts and actuators are no part of models. Springs, gravity compensation, forces of a
-        fluid and other passive forces are left out, and a warning lists them. Equality constraints,
-        which close chains, tendons and soft bodies are refused, unless ``leave_out`` contains their
-        kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a warning lists them.
+        Contacts and actuators are not part of models. Passive forces, such as springs, are left
+        out, and a warning lists them. Equality constraints, tendons and soft bodies are refused,
+        unless ``leave_out`` contains their kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a
+        warning lists them.
 
         Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
         name; BackendError if mujoco is not installed; ArgumentError for another source or kind.
@@ -203,45 +199,11 @@ class Model(Value):
         :param joint_names: nb different names; joint1, joint2, ... if None.
         :param name: name of the mechanism.
         :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that
-            is no pose, or an unknown frame.
+            is not a pose, or an unknown frame.
         :raises ModelError: for a parent that does not come before its child, an axis that is not of
             unit length, an inertia that no rigid body has, or a name used twice.
         """
-        names = body_names, joint_names
-        bodies = bodies_of_screws(parents, homes, screws, M_body, frame, names)
-        diagnostics = diagnose(bodies, if_massless="note")
-        return _from_description(Description(name, bodies, gravity, {}, diagnostics))
-
-    @staticmethod
-    def from_joint_frames(
-        parents: Sequence[int],
-        S_parent: ArrayLike,
-        S_body: ArrayLike,
-        Z: ArrayLike,
-        M_body: ArrayLike | None = None,
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        body_names: Sequence[str] | None = None,
-        joint_names: Sequence[str] | None = None,
-        name: str = "mechanism",
-    ) -> Model:
-        """Return the model of a tree of bodies from two frames a joint: Mueller, eqs. (3) to (5).
-
-        The joint frame on the parent and the one on the body coincide at q = 0, and the body moves
-        by C_rel_i = S_parent_i exp(Z_i q_i) S_body_i^-1.
-
-        :param parents: (nb,) as in :meth:`from_screws`.
-        :param S_parent: (nb, 4, 4) S_{i-1,i}, the joint frame's pose in the frame of the parent, in
-            m; in the inertial frame for a root.
-        :param S_body: (nb, 4, 4) S_{i,i}, the joint frame's pose in the frame of body i, in m.
-        :param Z: (nb, 6) joint screws in the joint frame, angular part first; (0, 0, 1, 0, 0, h)
-            for the usual frame with the joint axis as its z axis, (0, 0, 0, 0, 0, 1) if prismatic.
-        :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies; None for no masses.
-
-        The other parameters and the errors are those of :meth:`from_screws`.
-        """
-        names = body_names, joint_names
-        bodies = bodies_of_joint_frames(parents, S_parent, S_body, Z, M_body, names)
+        bodies = bodies_of_screws(parents, homes, screws, M_body, frame, body_names, joint_names)
         diagnostics = diagnose(bodies, if_massless="note")
         return _from_description(Description(name, bodies, gravity, {}, diagnostics))
 
@@ -275,10 +237,9 @@ class Model(Value):
     ) -> Model:
         """Return the model of a serial robot from Denavit-Hartenberg parameters.
 
-        The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of
-        the last link, or in the modified convention frame n. See :mod:`mbs_dynamics.model.dh` for
-        the frames of the bodies. A link is a pair of slender rods, or has the ``com`` and
-        ``inertia_at_com`` of its row. A table without masses is a model for kinematics.
+        The frame ``"tool"`` of the model is the last frame of the table;
+        :mod:`mbs_dynamics.model.dh` has the frames of the bodies and the inertia of links. A table
+        without masses is a model for kinematics.
 
         :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
             :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
@@ -310,23 +271,6 @@ class Model(Value):
                 raise ModelError(
                     f"body {body.name!r} has the index {i} and the parent {body.parent}; a parent "
                     f"must be the ground ({GROUND}) or come before its children"
-                )
-        owners: dict[int, Joint] = {}
-        for joint in self._owners():
-            for k in joint.velocities:
-                if owners.setdefault(k, joint) is not joint:
-                    raise ModelError(
-                        f"joints {owners[k].name!r} and {joint.name!r} both own the coordinate "
-                        f"{k}; one that follows another must say so (mimics)"
-                    )
-        if sorted(owners) != list(range(len(owners))):
-            raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
-        for joint in joints:
-            owner = owners.get(joint.coordinate)
-            if joint.nv and (owner is None or owner.nv != joint.nv):
-                raise ModelError(
-                    f"joint {joint.name!r} refers to coordinate {joint.coordinate}, which no joint "
-                    f"with {joint.nv} degrees of freedom owns"
                 )
         gravity = checks.numbers("gravity", self.gravity, (3,))
         diagnostics = tuple(self.diagnostics)
@@ -360,7 +304,7 @@ class Model(Value):
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
         n = sum(joint.nv for joint in owners)
         self.__dict__.update(
-            frames=Frames(self.frames),
+            frames=MappingProxyType(Frames(self.frames)),
             joints=tuple(owners),
             n=n,
             nq=sum(joint.nq for joint in owners),
@@ -568,7 +512,7 @@ class Model(Value):
         squared, in kg m^2 or kg: a number, or k for a joint with k degrees of freedom. Other joints
         keep theirs. They are added to the diagonal of M; gyroscopic torques of the rotors are left
         out. Kernels are compiled again only if the model had no armature at all. Raises
-        UnknownJointError; ArgumentError for values that are no numbers; ModelError for negative
+        UnknownJointError; ArgumentError for values that are not numbers; ModelError for negative
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
@@ -602,7 +546,7 @@ class Model(Value):
         are compiled again only if a link is named for the first time; those with such inputs take
         more operations.
 
-        Raises UnknownBodyError; ArgumentError for values that are no poses.
+        Raises UnknownBodyError; ArgumentError for values that are not poses.
         """
         checks.mapping("poses", poses, "link")
         given = {}
@@ -663,7 +607,7 @@ class Model(Value):
         Joints that mimic fixed ones are fixed as well, and those that mimic the ones in ``but`` are
         not. Inertias are merged, frames are kept; positions of the other joints keep their order. A
         position outside the limits is a ModelWarning. Raises UnknownJointError; ModelError for a
-        joint that mimics another one; ArgumentError for values that are no positions of the joint.
+        joint that mimics another one; ArgumentError for values that are not positions of the joint.
         """
         given: dict[str, Any] = {}
         if but is not None:
@@ -684,25 +628,6 @@ class Model(Value):
             what, size = f"the position of joint {name!r}", self.joint(name).nq
             at[name] = checks.numbers(what, [value] if np.ndim(value) == 0 else value, (size,))
         return self._of(editing.locked(self._parts, at), self.diagnostics)
-
-    def rerooted(self, link: str) -> Model:
-        """Return this model with a link as its ground, in whose frame poses are given then.
-
-        The joints between the link and the former root are reversed, at the same positions; gravity
-        has the same numbers, in the axes of the link. The former root becomes a body with the
-        inertia that its description states. If a free joint moves the root, as with
-        ``floating_base``, it moves the link instead: its positions are then the pose of the link,
-        its velocities the body-fixed twist of the link, and ground and gravity stay. Raises
-        UnknownBodyError; ModelError for a link that does not move, or if a joint that must be
-        reversed has several degrees of freedom.
-        """
-        frame = self._moving("another root", link)
-        ground = "ground"
-        for other in self.frames.values():
-            if other.body == GROUND and np.array_equal(other.placement, np.eye(4)):
-                ground = other.name
-                break
-        return self._of(editing.rerooted(self._parts, frame, ground), self.diagnostics)
 
     @property
     def _parts(self) -> editing.Parts:
@@ -769,19 +694,6 @@ def _from_description(description: Description) -> Model:
         message = f"model {model.name!r} has {len(found)} warning(s):\n  " + "\n  ".join(found)
         warnings.warn(message, ModelWarning, stacklevel=3)  # where Model.from_... was called
     return model
-
-
-def with_drivetrain(model: Model, by_joint: Mapping[str, Mapping[str, float]]) -> Model:
-    """Return a model with other ``armature``, ``damping`` or ``friction`` of named joints.
-
-    Joints that mimic these have none, since the values are those of the coordinate.
-    """
-    bodies = []
-    for body in model.bodies:
-        joint, none = body.joint, {"armature": 0.0, "damping": 0.0, "friction": 0.0}
-        given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
-        bodies.append(replace(body, joint=replace(joint, **given)))
-    return replace(model, bodies=tuple(bodies))
 
 
 def without_payloads(model: Model) -> Model:

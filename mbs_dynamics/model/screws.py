@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models from joint screws or joint frames: Mueller (kinematics), sections 2.2 to 2.4.
+"""Models from joint screws: Mueller (kinematics), sections 2.2 to 2.4.
 
 One mechanism has several descriptions, all of them one-line conversions of each other:
 
@@ -37,9 +37,6 @@ from mbs_dynamics.model.joint import Joint, one_screw
 FRAMES = ("spatial", "body_fixed", "parent")
 """The frames in which screws are given."""
 
-Names = tuple[Sequence[str] | None, Sequence[str] | None]
-"""Names of bodies and of joints; None for numbered ones."""
-
 
 class Screws(NamedTuple):
     """A mechanism as :meth:`mbs_dynamics.Model.from_screws` takes it."""
@@ -60,7 +57,8 @@ def bodies_of_screws(
     screws: ArrayLike,
     M_body: ArrayLike | None,
     frame: str,
-    names: Names,
+    body_names: Sequence[str] | None,
+    joint_names: Sequence[str] | None,
 ) -> tuple[Body, ...]:
     """Return the bodies of a tree; see :meth:`mbs_dynamics.Model.from_screws`."""
     checks.one_of("frame", frame, FRAMES)
@@ -74,25 +72,15 @@ def bodies_of_screws(
         screw_body = [Ad(inverse(A_i)) @ Y for A_i, Y in zip(given, S, strict=True)]  # (12)
     elif frame == "parent":
         screw_body = [Ad(inverse(B)) @ X_bar for B, X_bar in zip(given, S, strict=True)]  # (7)
-    return _bodies(tree, home_rel, screw_body, M_body, names)
-
-
-def bodies_of_joint_frames(
-    parents: Sequence[int],
-    S_parent: ArrayLike,
-    S_body: ArrayLike,
-    Z: ArrayLike,
-    M_body: ArrayLike | None,
-    names: Names,
-) -> tuple[Body, ...]:
-    """Return the bodies of a tree; see :meth:`mbs_dynamics.Model.from_joint_frames`."""
-    tree = _checked_parents(parents)
-    on_parent = _checked_poses("S_parent", S_parent, len(tree))
-    on_body = _checked_poses("S_body", S_body, len(tree))
-    screw_joint = _checked_screws("Z", Z, len(tree))
-    home_rel = [S_p @ inverse(S_b) for S_p, S_b in zip(on_parent, on_body, strict=True)]  # (4)
-    screw_body = [Ad(S_b) @ Z_i for S_b, Z_i in zip(on_body, screw_joint, strict=True)]  # (5)
-    return _bodies(tree, home_rel, screw_body, M_body, names)
+    nb = len(tree)
+    inertias = _checked_inertias(M_body, nb)
+    bodies = checked_names("body_names", body_names, "body", nb)
+    joints = checked_names("joint_names", joint_names, "joint", nb)
+    groups = [one_screw(f"joint {joint!r}", X) for joint, X in zip(joints, screw_body, strict=True)]
+    return tuple(
+        Body(bodies[i], tree[i], home_rel[i], Joint(joints[i], groups[i], i), inertias[i])
+        for i in range(nb)
+    )
 
 
 def screws(bodies: Sequence[Body], frame: str) -> Screws:
@@ -108,25 +96,6 @@ def screws(bodies: Sequence[Body], frame: str) -> Screws:
     if frame != "body_fixed":
         given = np.array([Ad(C) @ X for C, X in zip(homes, given, strict=True)])  # (12), (7)
     return Screws(parents, homes, given, M)
-
-
-def _bodies(
-    parents: Sequence[int],
-    home_rel: Sequence[FloatArray],
-    screw_body: Sequence[FloatArray],
-    M_body: ArrayLike | None,
-    names: Names,
-) -> tuple[Body, ...]:
-    """Return the bodies with B_i and X_i, joint i driving body i by coordinate i."""
-    nb = len(parents)
-    inertias = _checked_inertias(M_body, nb)
-    bodies = checked_names("body_names", names[0], "body", nb)
-    joints = checked_names("joint_names", names[1], "joint", nb)
-    groups = [one_screw(f"joint {joint!r}", X) for joint, X in zip(joints, screw_body, strict=True)]
-    return tuple(
-        Body(bodies[i], parents[i], home_rel[i], Joint(joints[i], groups[i], i), inertias[i])
-        for i in range(nb)
-    )
 
 
 def _checked_parents(parents: Any) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.model.body import GROUND, Body, chain, link_inertia, start_of
-from mbs_dynamics.model.compiled import Compiled, compiled, placed_links
+from mbs_dynamics.model.compiled import Compiled, compiled
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
@@ -64,11 +64,6 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
     for name, key in of_link.items():
         inertia = link_inertia(model.bodies, model.frames, name)
         inertias[key] = inertias.get(key, Inertia.zero()) + inertia
-    names = [  # a link that names its body may be beyond a fixed joint
-        body.name if of_link[body.name] == (i, "") else f"inner {body.name}"
-        for i, body in enumerate(model.bodies)
-    ]
-    renamed = dict(zip(model.body_names, names, strict=True))
     bodies: list[Body] = []
     index = {(GROUND, ""): GROUND}
     for i in range(GROUND, model.nb):
@@ -78,7 +73,7 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
             index[i, ""] = len(bodies)
             inertia = inertias.get((i, ""), Inertia.zero())
             inertia = inertia if any(key[1] for key in inertias if key[0] == i) else body.inertia
-            bodies.append(replace(body, name=names[i], parent=parent, inertia=inertia))
+            bodies.append(replace(body, parent=parent, inertia=inertia))
         here = [name for name in fixed if model.fixed_joints[name].child.body == i]
         for name in sorted(here, key=lambda name: -len(model.fixed_joints[name].links)):
             child = model.fixed_joints[name].child
@@ -99,7 +94,6 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
         bodies=tuple(bodies),
         frames=frames,
         payloads=Payloads(loads),
-        _placed=tuple(renamed.get(link, link) for link in placed_links(model)),
     )
 
 

@@ -22,23 +22,19 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.urdf_elements import Link, read
 from mbs_dynamics.model.urdf_joint import (
     drivers,
-    joint_notes,
     joint_warnings,
+    limit_note,
     limits,
     motion,
     origin_warnings,
 )
-from mbs_dynamics.model.urdf_slips import tensor_slip, twin_slips
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint between the ground and the root link of a floating base.
-
-Underscores are appended while the description itself has a joint of that name.
-"""
+"""Name of the joint between the ground and the root link of a floating base."""
 
 MAX_LENGTH = 15.0
-"""Length in m that no link has, where a robot has too few joints to show its size."""
+"""Length in m that no link has."""
 
 NEGLIGIBLE = 1e-4
 """Moment of inertia in kg m^2 up to which it may be a placeholder."""
@@ -73,9 +69,8 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
+        self.base = Joint(FLOATING_BASE, joints.joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
-        self.length = _length(tree)
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
@@ -92,9 +87,13 @@ class _Assembly:
 
     def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
-        if self.base is not None:
-            self.check_base(self.base)
-        elif all(joint.type == "fixed" for joint in part.joints):
+        floating = [joint.name for joint in part.joints if joint.type == "floating"]
+        if self.base is not None and floating:
+            raise ArgumentError(
+                f"floating_base: {tree.where} has the floating joint {floating[0]!r} already; "
+                "leave the argument out"
+            )
+        if self.base is None and all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
                     f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
@@ -110,8 +109,8 @@ class _Assembly:
         for joint in part.joints:
             for message in joint_warnings(tree, joint):
                 self.report(f"joint {joint.name!r}", message, "warning")
-            for message in joint_notes(joint):
-                self.report(f"joint {joint.name!r}", message)
+            if note := limit_note(joint):
+                self.report(f"joint {joint.name!r}", note)
             parent = self.frames[joint.parent]
             pose = parent.placement @ joint.origin.pose()
             if joint.type == "fixed":
@@ -119,7 +118,6 @@ class _Assembly:
             else:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
-        self.diagnostics += twin_slips(tree.links, self.inertias)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
@@ -170,21 +168,6 @@ class _Assembly:
             self.report(f"link {link!r}", f"{inertia.mass:g} kg {into}{how}")
         self.diagnose_link(link)
 
-    def check_base(self, base: Joint) -> None:
-        """Raise ArgumentError if a floating joint connects the root link and what it moves."""
-        fixed = {self.part.root}
-        for joint in self.part.joints:
-            if joint.parent in fixed and joint.type == "fixed":
-                fixed.add(joint.child)
-            elif joint.parent in fixed and joint.type == "floating":
-                raise ArgumentError(
-                    f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
-                    f"its root already; leave the argument out, or choose root={joint.child!r}"
-                )
-        if base.name != FLOATING_BASE:
-            text = f"is the description's own; the joint of the base is called {base.name!r}"
-            self.report(f"joint {FLOATING_BASE!r}", text)
-
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
         """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
         parent, above = (GROUND, None) if on is None else (on.body, on.name)
@@ -210,58 +193,25 @@ class _Assembly:
         )
 
     def diagnose_link(self, link: str) -> None:
-        body = self.frames[link].body
-        moves = body != GROUND and self.bodies[body].joint.nv == 1  # bases may be of any size
-        length = self.length if moves else MAX_LENGTH
-        for message in _link_warnings(self.tree.links[link], self.inertias[link], length):
+        for message in _link_warnings(self.tree.links[link], self.inertias[link]):
             self.report(f"link {link!r}", message, "warning")
 
     def report_left_out_links(self) -> None:
-        """Report the mass of the links that ``root`` and ``tip`` exclude."""
-        root = self.part.root
-        below = {joint.child for joint in self.tree.joints_below(root)}
-        left_out = [link for link in self.tree.links if link not in self.frames]
-        for links, why in (
-            ([link for link in left_out if link not in below], f"it is not below {root!r}"),
-            ([link for link in left_out if link in below], "it moves beside the path to the tip"),
-        ):
-            masses = {x: self.inertias[x].mass for x in links if self.inertias[x].mass}
-            if links:
-                each = ", ".join(f"{link} {mass:g}" for link, mass in masses.items()) or "none"
-                message = f"left out, as {why}: {sum(masses.values()):g} kg ({each})"
-                severity = "warning" if masses and links[0] in below else "note"
-                self.report(f"link {links[0]!r}", message, severity)
+        """Report the mass of the links beside the path to the tip."""
+        below = [joint.child for joint in self.tree.joints_below(self.part.root)]
+        left_out = [link for link in below if link not in self.frames]
+        mass = sum(self.inertias[link].mass for link in left_out)
+        if mass:
+            message = f"left out with those below it, beside the path to the tip: {mass:g} kg"
+            self.report(f"link {left_out[0]!r}", message, "warning")
 
 
-def _base_name(tree: LinkTree) -> str:
-    """Return a name for the joint of a floating base that no joint of the description has."""
-    name = FLOATING_BASE
-    while name in tree.joints:
-        name += "_"
-    return name
-
-
-def _length(tree: LinkTree) -> float:
-    """Return the length in m of the longest branch, if enough joints move to show it."""
-    along, count = {tree.root: 0.0}, 0
-    for joint in tree.joints_below(tree.root):
-        mounted = joint.type == "fixed" and joint.parent == tree.root
-        step = 0.0 if mounted else math.hypot(*joint.origin.xyz)
-        along[joint.child] = along[joint.parent] + step
-        count += joint.type in ("revolute", "continuous", "prismatic")
-    length = max(along.values())
-    return min(length, MAX_LENGTH) if length and count >= 3 else MAX_LENGTH
-
-
-def _link_warnings(link: Link, inertia: Inertia, length: float) -> Iterator[str]:
-    """Yield warnings about an inertia that no link of a robot of this length in m has."""
+def _link_warnings(link: Link, inertia: Inertia) -> Iterator[str]:
+    """Yield warnings about an inertia that no link of a robot has."""
     inertial, m = link.inertial, inertia.mass
     if inertial is None:
         return
-    violations = inertia.violations()
-    yield from violations
-    if violations and inertial.inertia is not None and (slip := tensor_slip(inertial.inertia)):
-        yield slip
+    yield from inertia.violations()
     yield from origin_warnings(inertial.origin, "inertial")
     if inertial.mass is None:
         yield "has an <inertial> without a mass; taken to be 0 kg"
@@ -274,12 +224,12 @@ def _link_warnings(link: Link, inertia: Inertia, length: float) -> Iterator[str]
     com = float(np.linalg.norm(inertia.com))
     moment = float(np.linalg.norm(inertia.tensor_at_com, 2))
     radius = math.sqrt(moment / m)
-    if com > min(5.0 * length, MAX_LENGTH):
+    if com > MAX_LENGTH:
         yield f"has its centre of mass {com:.4g} m from its frame; likely in mm"
-    if moment > NEGLIGIBLE and radius > length / math.sqrt(12.0):
+    if moment > NEGLIGIBLE and radius > MAX_LENGTH / math.sqrt(12.0):
         yield (
-            f"has a radius of gyration of {radius:.3g} m, more than a rod as long as the robot; "
-            "its inertia is likely wrong, or in another unit than kg m^2"
+            f"has a radius of gyration of {radius:.3g} m, as a rod of {MAX_LENGTH:g} m does not "
+            "have; its inertia is likely in another unit than kg m^2"
         )
     elif m > 0.2 and inertial.inertia is not None and radius < 1e-6:
         yield f"has a mass of {m:g} kg without inertia about its centre of mass; likely forgotten"

@@ -17,17 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import UrdfError, listed, quoted
+from mbs_dynamics.errors import UrdfError, quoted
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.urdf_xml import Element, document_of
 
 Vector = tuple[float, float, float]
-
-EXPAND = "expand it with xacro first, or give the .xacro file to a command or launch file"
-
-VERSIONS = ("1.0", "1.1", "1.2")
-"""Versions of URDF, as the parser of ROS reads them; 1.0 where none is stated."""
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
@@ -36,7 +31,6 @@ LARGEST_NUMBER = 1e50
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_LEFT_OVER = re.compile(r"\$[({]")
 
 
 class Origin(NamedTuple):
@@ -136,17 +130,12 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     """
     where, document = document_of(source)
     if document.tag != "robot":
-        raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>")
+        hint = ", of an MJCF, which Model.from_mjcf reads" if document.tag == "mujoco" else ""
+        raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>{hint}")
     _refuse_xacro(where, document)
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")
-    version = document.get("version", VERSIONS[0])
-    if version not in VERSIONS:
-        raise UrdfError(
-            f"{where}: <robot version={quoted(version)}> is unknown; the versions of URDF are "
-            f"{', '.join(VERSIONS)}"
-        )
     robot = Robot(name, [], [])
     for element in document.named("link", "joint"):
         if not element.get("name"):
@@ -156,7 +145,6 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
             robot.links.append(reader.link(element))
         else:
             robot.joints.append(reader.joint(element))
-        reader.check_version(element, version)
     return where, robot
 
 
@@ -252,8 +240,6 @@ class Reader:
         text = element.get(attribute)
         if not text:
             raise self.error(f"<{element.tag}> has no attribute {attribute!r}")
-        if _LEFT_OVER.search(text):
-            raise self.error(f"<{element.tag} {attribute}={quoted(text)}>: {EXPAND}")
         return text
 
     def number(self, element: Element, attribute: str, absent: float | None = None) -> float:
@@ -286,30 +272,12 @@ class Reader:
             raise self.error(f"{given} must be {valid} of at most {largest:g}")
         return list(map(float, words))
 
-    def check_version(self, element: Element, version: str) -> None:
-        """Raise UrdfError if a link or joint has what its version of URDF does not allow."""
-        if version == "1.0" and any(x.get("quat_xyzw") is not None for x in element.iter()):
-            raise self.error(
-                "<origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
-                "<robot version='1.1'>, or write rpy='...'"
-            )
-        if version == "1.2" and element.get("type") in ("revolute", "prismatic"):
-            for limit in element.named("limit"):
-                for end in ("lower", "upper"):
-                    if limit.get(end) is None:
-                        raise self.error(f"URDF 1.2 requires {end!r} in <limit>, which is absent")
-
 
 def _refuse_xacro(where: str, document: Element) -> None:
     """Raise UrdfError if a description has to be expanded by xacro."""
     for element in document.iter():
         if element.prefix == "xacro":
-            macros = [x.get("name") for x in document.named("macro") if x.prefix == "xacro"]
-            if macros and not any(document.named("link", "joint")):
-                raise UrdfError(
-                    f"{where}: it only defines xacro macros, {listed(macros)}, and describes no "
-                    "robot; take the file that includes it and calls them"
-                )
             raise UrdfError(
-                f"{where}: it contains <xacro:{element.tag}> in line {element.line}; {EXPAND}"
+                f"{where}: it contains <xacro:{element.tag}> in line {element.line}; expand it "
+                "with xacro first, or give the .xacro file to a command or launch file"
             )

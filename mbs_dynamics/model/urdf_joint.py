@@ -21,20 +21,11 @@ from mbs_dynamics.model.urdf_tree import LinkTree
 SEVERAL_FREEDOMS = ("planar", "floating", "spherical")
 """Types of joints with several degrees of freedom."""
 
-IGNORED = {"fixed": ("mimic",), **dict.fromkeys(SEVERAL_FREEDOMS, ("limit", "dynamics"))}
-"""Elements without meaning, by type of joint."""
-
 MAX_DISTANCE = 30.0
 """Distance in m of a joint from its parent link that no robot has."""
 
 MAX_RPY = 8.0
 """Angle in rad beyond which those of an origin are likely in degrees: exporters add a turn."""
-
-MAX_DEGREES = 360.0
-"""Limit beyond which it stands for no limit, rather than for degrees."""
-
-NO_LIMITS = (50.0, 100.0, 200.0)
-"""Limits in rad that stand for no limit, with either sign."""
 
 
 class Driver(NamedTuple):
@@ -119,7 +110,7 @@ def joint_warnings(tree: LinkTree, joint: Joint) -> Iterator[str]:
     if distance > MAX_DISTANCE and not (joint.type == "fixed" and joint.parent == tree.root):
         yield f"is {distance:.4g} m from its parent link; likely in mm"
     yield from origin_warnings(joint.origin, "origin")
-    if joint.type in IGNORED:
+    if joint.type in ("fixed", *SEVERAL_FREEDOMS):
         return
     if joint.mimic is not None:
         meant = mimicked(tree, joint.name, joint.mimic).name
@@ -134,10 +125,8 @@ def joint_warnings(tree: LinkTree, joint: Joint) -> Iterator[str]:
     lower, upper = joint.limit.lower or 0.0, joint.limit.upper or 0.0
     if lower > upper:
         yield f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
-    if joint.type == "revolute" and MAX_ANGLE < max(abs(lower), abs(upper)) <= MAX_DEGREES:
-        turns = all(abs(math.remainder(x, math.pi)) < 0.01 for x in (lower, upper))
-        if not turns and not (lower == -upper and upper in NO_LIMITS):
-            yield f"has limits of {lower:g} and {upper:g} rad; likely in degrees"
+    if joint.type == "revolute" and MAX_ANGLE < max(abs(lower), abs(upper)) <= 360.0:
+        yield f"has limits of {lower:g} and {upper:g} rad; are these degrees?"
 
 
 def origin_warnings(origin: Origin, tag: str) -> Iterator[str]:
@@ -147,14 +136,11 @@ def origin_warnings(origin: Origin, tag: str) -> Iterator[str]:
         yield f"has rpy {listed!r} in its <{tag}>; likely in degrees"
 
 
-def joint_notes(joint: Joint) -> Iterator[str]:
-    """Yield notes on entries of a joint that are left out or not stated."""
-    for tag in IGNORED.get(joint.type, ()):
-        if getattr(joint, tag) is not None:
-            yield f"is {joint.type}; its <{tag}> is left out"
-    if joint.type in ("revolute", "prismatic") and joint.limit is not None:
-        absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
-        if len(absent) == 1:
-            yield f"has no {absent[0]} limit; taken as 0, as URDF says"
-        elif absent:
-            yield "has neither a lower nor an upper limit; taken as none, where ROS takes 0"
+def limit_note(joint: Joint) -> str:
+    """Return that a position limit is not stated; empty if both or neither element are."""
+    if joint.type not in ("revolute", "prismatic") or joint.limit is None:
+        return ""
+    absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
+    if len(absent) == 2:
+        return "has neither a lower nor an upper limit; taken as none, where ROS takes 0"
+    return f"has no {absent[0]} limit; taken as 0, as URDF says" if absent else ""

@@ -19,28 +19,8 @@ from xml.parsers import expat
 from mbs_dynamics.errors import ArgumentError, UrdfError, quoted
 from mbs_dynamics.output_files import missing_file
 
-BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, with whose mark it begins
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-"""Byte order marks, and their encodings."""
-
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""
-
-FORMATS = {
-    "<sdf": "an SDF, the format of Gazebo: convert it, for example by sdf2urdf of pysdf",
-    "<mujoco": "an MJCF, the format of MuJoCo: mbs_dynamics.Model.from_mjcf reads it",
-    "<COLLADA": "a COLLADA mesh, which belongs in the <mesh> of a link",
-    "#usda": "a USD: convert it, for example by the URDF exporter of Isaac Sim",
-    "PXR-USDC": "a USD: convert it, for example by the URDF exporter of Isaac Sim",
-    "PK\x03\x04": "an archive (zip, or USDZ, a packed USD): give the path of a URDF",
-    "#VRML": "a VRML or a PROTO, the format of Webots: convert it",
-}
-"""Other formats by their first characters."""
 
 LARGEST_SIZE = 32_000_000
 """Bytes of a description; the largest known have one hundredth of this."""
@@ -78,20 +58,18 @@ def text_of(source: str | bytes | os.PathLike[str]) -> str:
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 
-    Raises UrdfError if it cannot be read, is another format, or is not well-formed XML.
+    Raises UrdfError if it cannot be read or is not well-formed XML.
     """
     where, text = _read(source)
-    document = _parsed(where, text)
-    _refuse_format(where, f"<{document.tag}")
-    return where, document
+    return where, _parsed(where, text)
 
 
 def _read(source: object) -> tuple[str, str]:
-    """Return a name for the source, and its text; raise UrdfError for another format."""
+    """Return a name for the source, and its text."""
     where = "URDF text"
     if isinstance(source, bytes):
         text = _decoded(where, source)
-    elif isinstance(source, str) and source.lstrip(BLANK).startswith(("<", *FORMATS)):
+    elif isinstance(source, str) and source.lstrip(BLANK).startswith("<"):
         text = source
     elif isinstance(source, str) and not source.strip(BLANK):
         raise UrdfError("the URDF must be a path or XML text; got an empty string")
@@ -101,9 +79,7 @@ def _read(source: object) -> tuple[str, str]:
     else:
         kind = type(source).__name__
         raise ArgumentError(f"source must be a path or XML text of a URDF; got {kind}: {source!r}")
-    text = text.lstrip(BLANK)
-    _refuse_format(where, text)
-    return where, text
+    return where, text.lstrip(BLANK)
 
 
 def _file(path: str | os.PathLike[str]) -> bytes:
@@ -123,21 +99,16 @@ def _file(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
-def _refuse_format(where: str, text: str) -> None:
-    for start, other in FORMATS.items():
-        if text.startswith(start):
-            raise UrdfError(f"{where}: this is no URDF, but {other}")
-
-
 def _decoded(where: str, data: bytes) -> str:
     """Return the text of bytes, in the encoding that their first bytes or declaration state.
 
     Text that is not UTF-8, and declares no other encoding, is read byte by byte, as urdfdom does;
     this suits files whose names are ASCII.
     """
-    marked = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), None)
     declared = _ENCODING.match(data)
-    encoding = marked or (declared[1].decode() if declared else "utf-8")
+    encoding = declared[1].decode() if declared else "utf-8"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
     try:
         return data.decode(encoding)
     except LookupError as error:
@@ -158,16 +129,10 @@ def _parsed(where: str, text: str) -> Element:
     parser = expat.ParserCreate("utf-8")
     around = Element("", {}, 0)
     path = [around]
-    prefixes: dict[str, str] = {}
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        for key in attributes:
-            if key.startswith("xmlns:") and attributes[key].endswith("xacro"):
-                prefixes[key[6:]] = "xacro"
-        element = Element(name, attributes, parser.CurrentLineNumber)
-        element.prefix = prefixes.get(element.prefix, element.prefix)
-        path.append(element)
-        path[-2].children.append(element)
+        path.append(Element(name, attributes, parser.CurrentLineNumber))
+        path[-2].children.append(path[-1])
 
     def refuse(*_: Any) -> None:
         raise UrdfError(f"{where}: its DOCTYPE declares or loads XML entities, which are refused")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -62,17 +61,3 @@ def frozen(value: Any) -> Any:
         for x in value.values():
             frozen(x)
     return value
-
-
-class FifoCache(dict[Any, Any]):
-    """A dictionary of limited size that drops its oldest entry for a new one."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        while len(self) > self.size:
-            with contextlib.suppress(RuntimeError, StopIteration):  # as another thread did so
-                self.pop(next(iter(self)), None)

@@ -205,7 +205,7 @@ def plan(model: Model) -> tuple[FloatArray, float]:
 def main(urdf: str) -> int:
     """Run the demonstration with the robot of a URDF's text; return 0 if all went well, else 1.
 
-    Raises UrdfError if the text is no URDF, ModelError if it has no joint.
+    Raises UrdfError if the text is not a URDF, ModelError if it has no joint.
     """
     model = model_of(urdf)
     if model.n == 0:

@@ -313,7 +313,7 @@ class GravityCompensationNode(DescribedNode):
         if core.arm is not None:
             for warning in core.warnings(time.monotonic()):
                 self.get_logger().warning(warning)
-            for remark in core.arm.remarks():
+            for remark in core.arm.events.remarks():
                 self.get_logger().info(remark)
         if core.collision != self._collision_shown:
             self._show_collision()

@@ -149,7 +149,7 @@ class RobotSettings(FrameSettings):
         for link, numbers in self.loads:
             if len(numbers) not in (4, 10):
                 raise ArgumentError(
-                    f"loads.{link} has {len(numbers)} number(s); valid are 4 (mass and centre of "
+                    f"loads.{link} has {len(numbers)} number(s); valid: 4 (mass and centre of "
                     "mass) or 10 (the tensor as well)"
                 )
 
@@ -219,7 +219,7 @@ def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
         names = ", ".join(name for name, _ in groups)
         has = f"parameters of {names}" if names else "no key 'ros__parameters'"
         raise ArgumentError(
-            f"{argument} names {str(file)!r}, which has {has}; valid is a file with parameters of "
+            f"{argument} names {str(file)!r}, which has {has}; must be a file with parameters of "
             f"{node}, or of all nodes: '/**: {{ros__parameters: ...}}'"
         )
     parameters: dict[str, Any] = {}

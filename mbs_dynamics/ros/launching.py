@@ -136,7 +136,7 @@ def in_command(context: LaunchContext, prefix: str = "") -> dict[str, Any]:
     text = value(context, f"{prefix}params")
     given = read_yaml(text) if text else {}
     if not isinstance(given, Mapping):
-        raise ArgumentError(f'{prefix}params is {text!r}; valid is "{{name: value, ...}}"')
+        raise ArgumentError(f'{prefix}params is {text!r}; must be "{{name: value, ...}}"')
     return flattened(given)
 
 
@@ -147,7 +147,7 @@ def numbers(context: LaunchContext, name: str) -> list[float]:
     try:
         return [float(x) for x in given]
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name} is {text!r}; valid is a list of numbers") from None
+        raise ArgumentError(f"{name} is {text!r}; must be a list of numbers") from None
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,11 +92,11 @@ class Live:
 
 
 def live_view(
-    namespace: str = "", *, browse: bool = False, chosen: Sequence[str] | None = None, **page: Any
+    namespace: str = "", *, browse: bool = False, layers: Sequence[str] | None = None, **page: Any
 ) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    ``browse`` opens a browser, ``chosen`` are the layers switched on, ``page`` further arguments of
+    ``browse`` opens a browser, ``layers`` are those switched on, ``page`` further arguments of
     ``open_page``. Raises ArgumentError for an invalid namespace, port or layer.
     """
     check_port(page.get("port"))
@@ -125,8 +125,7 @@ def live_view(
                 if live is not None:
                     page["port"] = live.page.port
                     live.page.close()
-                opened = open_page(model, shown, report=_report, **page)
-                opened.page.choose(chosen)
+                opened = open_page(model, shown, layers=layers, report=_report, **page)
                 node.show(model)
                 first, live = live is None, Live(opened, node)
                 if first:

@@ -234,12 +234,12 @@ def joint_target_of(message: JointState) -> JointTarget:
 
 
 def pose_target_of(message: PoseStamped, prefix: str = "") -> PoseTarget:
-    """Return the target in a message on ~/target_pose, or raise ArgumentError if it is no pose."""
+    """Return the target in a message on ~/target_pose, or raise ArgumentError for no pose."""
     p, q = message.pose.position, message.pose.orientation
     quaternion = np.array([q.x, q.y, q.z, q.w])
     if not abs(float(np.linalg.norm(quaternion)) - 1.0) < UNIT_QUATERNION:
         raise ArgumentError(
-            f"the orientation is the quaternion {quaternion.tolist()}; valid is one of length 1"
+            f"the orientation is the quaternion {quaternion.tolist()}; must be one of length 1"
         )
     pose = se3.pose(so3.from_quaternion(quaternion), np.array([p.x, p.y, p.z]))
     return PoseTarget(pose, link_of(message.header.frame_id, prefix))

@@ -123,7 +123,7 @@ def _without_constants(node: Node, kind: type[Settings], given: Sequence[str]) -
     for name in given:
         one, value = constants.get(name.partition(".")[0]), node.get_parameter(name).value
         if name in kind.removed:
-            raise ArgumentError(f"{name} is no parameter any more: {kind.removed[name]}")
+            raise ArgumentError(f"{name} is not a parameter any more: {kind.removed[name]}")
         if one is None:
             others.append(name)
         elif value == one.default:
@@ -144,7 +144,7 @@ def _ignore_others(node: Node, others: Sequence[str], known: Sequence[str]) -> N
         node.undeclare_parameter(name)
     if others:
         node.get_logger().warning(
-            f"ignored, as they are no parameters: {listed(others)}; docs/reference/"
+            f"ignored, as they are not parameters: {listed(others)}; docs/reference/"
             "removed_parameters.md tells what replaces those of earlier versions"
         )
 

@@ -32,7 +32,7 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
 
     ``xacro_args`` holds arguments of the file as a command line would, ``"name:=arm dof:=6"``.
     Raises ArgumentError for a file or arguments that cannot be used, UnknownXacroArgumentError for
-    an argument that the file does not read, and UrdfError for a file that is no robot description;
+    an argument that the file does not read, and UrdfError for one that is not a robot description;
     the messages begin with the name of ``argument``.
     """
     file = existing_file(argument, path)
@@ -41,7 +41,7 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
         return _expanded(file, given)
     if given:
         raise ArgumentError(
-            f"xacro_args is {quoted(xacro_args)}, but {str(file)!r} is no .xacro file"
+            f"xacro_args is {quoted(xacro_args)}, but {str(file)!r} is not a .xacro file"
         )
     try:
         text = text_in(file)
@@ -49,8 +49,8 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
         raise UrdfError(f"{argument} names {str(file)!r}, which cannot be read: {error}") from error
     if not text.startswith("<"):
         raise UrdfError(
-            f"{argument} names {str(file)!r}, which is no XML; it begins with "
-            f"{text[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
+            f"{argument} names {str(file)!r}, which is not XML; it begins with "
+            f"{text[:30]!r}; must be a URDF, or a .xacro that becomes one"
         )
     return text
 
@@ -60,7 +60,7 @@ def text_of(description: str, argument: str = "robot_description", xacro_args: s
     if not description.lstrip(BLANK).startswith("<"):
         return read_robot(argument, description, xacro_args)
     if xacro_args:
-        raise ArgumentError(f"xacro_args is {quoted(xacro_args)}, but {argument} is no .xacro file")
+        raise ArgumentError(f"xacro_args is {quoted(xacro_args)}; {argument} is not a .xacro file")
     return description
 
 
@@ -75,7 +75,7 @@ def split_arguments(argument: str, text: str) -> dict[str, str]:
         name, separator, value = word.partition(":=")
         if not name or not separator:
             raise ArgumentError(
-                f"{argument} has {quoted(word)}; valid is name:=value, split by spaces"
+                f"{argument} has {quoted(word)}; must be name:=value, split by spaces"
             )
         arguments[name] = value
     return arguments
@@ -115,7 +115,7 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     if "<link" not in text:
         raise UrdfError(
             f"{str(file)!r} becomes no robot: a .xacro that only defines macros is for others to "
-            "include; valid is one that calls them"
+            "include; must be one that calls them"
         )
     UnknownXacroArgumentError.check(given, sorted(arguments.read))
     return text

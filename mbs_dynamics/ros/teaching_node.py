@@ -47,6 +47,9 @@ MOST_SAMPLES = 500_000
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
 
+Sampled = tuple[float, dict[str, tuple[float, float, float]]]
+"""A time in s, and positions, velocities and efforts of joints by name."""
+
 
 class TeachingNode(BaseNode):
     """The teaching node; see docs/reference/nodes. Raises MbsError without SciPy."""
@@ -62,7 +65,8 @@ class TeachingNode(BaseNode):
         self._gravity: LinkGravity | None = None
         self._loads: list[LinkLoad] = []
         self._positions: dict[str, float] = {}
-        self._samples: list[tuple[float, dict[str, tuple[float, float, float]]]] = []
+        self._samples: list[Sampled] = []
+        self._latest: Sampled = (0.0, {})
         self._recording, self._names = False, set[str]()
         self._latest_answer = "nothing recorded, nothing sent"
         others = settings.others
@@ -133,20 +137,28 @@ class TeachingNode(BaseNode):
             return
         positions = dict(zip(message.name, message.position, strict=True))
         self._positions |= positions
+        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
+        self._latest = 1e-9 * stamp, {k: (x, math.nan, math.nan) for k, x in positions.items()}
         if not self._recording:
             return
-        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
-        taught = {k: (x, math.nan, math.nan) for k, x in positions.items() if k in self._names}
-        if taught:
-            self._samples.append((1e-9 * stamp, taught))
+        self._sample()
         if len(self._samples) == MOST_SAMPLES:
             self._recording = False
             self.warn("recording", f"the recording has ended: it has {MOST_SAMPLES} states")
+
+    def _sample(self) -> None:
+        """Record the latest states of the joints that are taught."""
+        when, states = self._latest
+        taught = {name: state for name, state in states.items() if name in self._names}
+        if taught:
+            self._samples.append((when, taught))
 
     def _record(self, begin: bool) -> str:
         rig = self._rig()
         if begin:
             self._samples, self._names, self._recording = [], set(rig.names), True
+            if self._names <= self._latest[1].keys():
+                self._sample()  # if states are lost now, there is a gap
             return f"recording {len(rig.names)} joints"
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
@@ -169,7 +181,7 @@ class TeachingNode(BaseNode):
 
     def _play(self) -> str:
         if self._recording:
-            raise ArgumentError("a recording is going on; valid is ~/play after it has ended")
+            raise ArgumentError("a recording is going on; call ~/play when it has ended")
         rig, speed = self._rig(), self._settings.speed
         recording = TimeSeries.read(self._settings.file).of(rig.model)
         taught = self._taught(rig, recording)

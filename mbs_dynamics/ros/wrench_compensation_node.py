@@ -29,11 +29,12 @@ from mbs_dynamics.control.environment import (
     root_gravity,
 )
 from mbs_dynamics.control.force_sensor import (
+    STALE_TIMEOUT,
     Calibration,
     ForceSensor,
     Mounting,
     Rejection,
-    SensorMotion,
+    SensorPose,
     moved,
 )
 from mbs_dynamics.control.joint_input import JointInput
@@ -48,12 +49,6 @@ from mbs_dynamics.ros.wrench_compensation.interface import (
     WRENCH_COMPENSATION_NODE,
     WrenchCompensationSettings,
 )
-
-STALE_TIMEOUT = 0.5
-"""Time in s without valid messages after which input is stale: many periods of any driver."""
-
-MAX_STAMP_DIFFERENCE = 0.1
-"""Largest difference in s of the stamps of wrenches and joint_states: an arm moves little in it."""
 
 
 class WrenchCompensationNode(DescribedNode):
@@ -70,8 +65,7 @@ class WrenchCompensationNode(DescribedNode):
         self._input: JointInput | None = None
         self._gravity, self._loads = LinkGravity("", settings.gravity), list[LinkLoad]()
         self._text, self._refused, self._file_problem = "", "", ""
-        self._sensor = ForceSensor(stale_timeout=STALE_TIMEOUT, max_difference=MAX_STAMP_DIFFERENCE)
-        self._configure(time.monotonic())
+        self._sensor = ForceSensor(limits=settings.wrench_limits)
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
         if self._path is not None:
             self._read(self._path)
@@ -108,8 +102,6 @@ class WrenchCompensationNode(DescribedNode):
             self.subscribe("joint_states", self._on_joint_states),
             self.subscribe("wrench", self._on_wrench),
         ]
-        if self._settings.use_imu:
-            self._activated.append(self.subscribe("imu", self._on_imu))
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
@@ -117,7 +109,7 @@ class WrenchCompensationNode(DescribedNode):
         super()._forget()
         self._mounting, self._input, self._topics, self._refused = None, None, [], ""
         self._gravity, self._loads = LinkGravity("", self._settings.gravity), []
-        self._sensor.restart()
+        self._sensor.poses.clear()
         self._enter("unconfigured")
 
     @property
@@ -150,9 +142,8 @@ class WrenchCompensationNode(DescribedNode):
             return False
         self._mounting, self._input, self._text, self._refused = mounting, joints, text, ""
         self._gravity, self._loads = gravity, loads
-        self._sensor.restart()
+        self._sensor.poses.clear()
         self._sensor.bear(borne, time.monotonic())
-        self._configure(time.monotonic())
         frames = (mounting.sensor, mounting.tool, fixed_links(model)[0])
         outgoing = [settings.frame_prefix + frame for frame in frames]
         self._topics = list(zip(self._outgoing, outgoing, strict=True))
@@ -200,15 +191,7 @@ class WrenchCompensationNode(DescribedNode):
             if reading.kind != "partial":
                 self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
         elif not reading.repeated:
-            stamps = self._input.stamps
-            self._mounting.move(reading.q, reading.qd, reading.stamp, now, stamps)
-
-    def _on_imu(self, message: Any) -> None:
-        mounting, now = self._mounting, time.monotonic()
-        if mounting is None:
-            return
-        link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
-        self._try("imu", lambda: mounting.accelerate(link, measured, stamp, now))
+            self._mounting.move(reading.q, reading.stamp, now)
 
     def _on_wrench(self, message: Any) -> None:
         begin, mounting = time.monotonic(), self._mounting
@@ -223,9 +206,9 @@ class WrenchCompensationNode(DescribedNode):
                 self._statistics.rejected(answer)
                 self.warn(answer.kind, f"wrench rejected: {answer.reason}")
             return
-        W, motion = answer
+        W, pose = answer
         when = message.header.stamp if stamp else self.stamp_now()
-        each = (W, mounting.to_tool(W), moved(W, motion.pose))
+        each = (W, mounting.to_tool(W), moved(W, pose.C))
         for (publisher, frame), wrench in zip(self._topics, each, strict=True):
             if publisher.get_subscription_count():
                 publisher.publish(messages.wrench_message(when, frame, wrench))
@@ -233,19 +216,19 @@ class WrenchCompensationNode(DescribedNode):
 
     def _compensated(
         self, mounting: Mounting, message: Any, stamp: int, now: float
-    ) -> tuple[np.ndarray[Any, Any], SensorMotion] | Rejection:
+    ) -> tuple[np.ndarray[Any, Any], SensorPose] | Rejection:
         frame = message.header.frame_id
         W = messages.wrench_of(message) * (-1.0 if self._settings.reversed else 1.0)
         try:
             W = mounting.to_sensor(messages.link_of(frame, self._settings.frame_prefix), W)
         except MbsError as error:
             return Rejection("frame", f"header.frame_id is {quoted(frame)}: {error}")
-        motion = mounting.motion(now)
-        answer = self._sensor.read(W, stamp, now, motion)
+        pose = mounting.pose(now)
+        answer = self._sensor.read(W, stamp, now, pose)
         if isinstance(answer, Rejection):
             return answer
-        assert isinstance(motion, SensorMotion)
-        return answer, motion
+        assert isinstance(pose, SensorPose)
+        return answer, pose
 
     # -- services ----------------------------------------------------------------------------------
 
@@ -263,7 +246,7 @@ class WrenchCompensationNode(DescribedNode):
         return f"{message}; written to {str(self._path)!r}"
 
     def _restart(self, now: float) -> str:
-        self._sensor.restart()
+        self._sensor.poses.clear()
         return "all poses are discarded"
 
     def _zero(self, now: float) -> str:
@@ -309,15 +292,8 @@ class WrenchCompensationNode(DescribedNode):
             return "waiting for bias and weight of the tool: call ~/take_pose in still poses, ~/fit"
         return missing
 
-    def _configure(self, now: float) -> None:
-        settings: WrenchCompensationSettings = self._settings
-        self._sensor.limits, self._sensor.cutoff = settings.wrench_limits, settings.inertial_cutoff
-        if self._mounting is not None:
-            self._mounting.inertial = settings.inertial_cutoff > 0.0
-            self._mounting.use_imu = settings.use_imu
-
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:
-        self._configure(time.monotonic())
+        self._sensor.limits = self._settings.wrench_limits
         if "gravity" in given:  # also if its value is the same
             self._gravity = LinkGravity("", self._settings.gravity)
             if self._mounting is not None:

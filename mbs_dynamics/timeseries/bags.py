@@ -77,7 +77,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
 
 
 def _parts(path: Path, notes: list[str]) -> list[Path]:
-    """Return the bag, or the files of a folder that is no whole bag."""
+    """Return the bag, or the files of a folder that is not a whole bag."""
     if not path.is_dir():
         return [path]
     if (path / "metadata.yaml").exists():
@@ -94,7 +94,7 @@ def _parts(path: Path, notes: list[str]) -> list[Path]:
     files = sorted((x for x in path.iterdir() if x.suffix in BAGS), key=_numbers)
     if not files:
         raise TimeSeriesError(
-            f"{path}: has neither metadata.yaml nor files {', '.join(BAGS)}; valid is the folder "
+            f"{path}: has neither metadata.yaml nor files {', '.join(BAGS)}; must be the folder "
             "of a bag"
         )
     notes.append(f"read instead: {listed(x.name for x in files)}")
@@ -201,7 +201,7 @@ def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, Floa
         if len(back):
             raise TimeSeriesError(
                 f"{path}: its clock goes back from {t[back[0]]:.9g} to {t[back[0] + 1]:.9g} s, as "
-                "if a simulation was reset; valid is a bag of one motion"
+                "if a simulation was reset; must be a bag of one motion"
             )
         fields = []
         for field in ("position", "velocity", "effort"):
@@ -243,7 +243,7 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
     except ImportError as error:
         raise missing_extra("bags need rosbags", "identify", error) from error
     if out.suffix != ".mcap":
-        raise ArgumentError(f"{option} {out}: valid is a file that ends in .mcap")
+        raise ArgumentError(f"{option} {out}: must be a file that ends in .mcap")
     check_writable(option, out)
     with TemporaryDirectory() as folder:
         written = Path(folder) / out.stem

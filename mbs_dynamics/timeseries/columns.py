@@ -139,7 +139,7 @@ def _factor(name: str, kind: str, unit: str) -> float:
         word = WORDS[kind][0]
         raise TimeSeriesError(
             f"{quoted(name)} is in {quoted(unit)}; valid units are {listed(UNITS[kind])}, or a "
-            f"multiple of one, as in --columns {word}=[{_multiple(kind)}]"
+            f"multiple of one, as in --columns {word}=[0.0032 {next(iter(UNITS[kind]))}]"
         )
     return factor
 
@@ -148,10 +148,6 @@ def _declared_unit(name: str, kind: str, unit: str) -> tuple[float, bool, bool]:
     """Return factor, declared and angle of a Meaning."""
     angle = kind in ("q", "qd", "goal") and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
     return _factor(name, kind, unit), True, bool(angle)
-
-
-def _multiple(kind: str) -> str:
-    return {"t": "0.01 s", "q": "0.0015 rad", "qd": "0.1 rad/s", "tau": "0.0032 N m"}.get(kind, "")
 
 
 class Declarations:
@@ -178,7 +174,7 @@ class Declarations:
                 _check(name, meaning)
             elif name != "t" or not (rate := _number(rows[1])) or not 0.0 < rate < 1e9:
                 raise TimeSeriesError(
-                    f"--columns {name}={meaning}: valid is t=rows/RATE, with a positive number of "
+                    f"--columns {name}={meaning}: must be t=rows/RATE, with a positive number of "
                     "rows per second"
                 )
             else:
@@ -256,7 +252,7 @@ def _check(name: str, text: str) -> None:
     elif parsed(text).kind:
         return
     raise TimeSeriesError(
-        f"--columns {name}={text}: valid are a meaning such as t[ms], q_joint1 or "
+        f"--columns {name}={text}: valid: a meaning such as t[ms], q_joint1 or "
         "tau_joint1[kg cm], a unit such as [deg], rows/RATE for t, and none"
     )
 

@@ -5,21 +5,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mbs_dynamics.errors import UnknownJointError, listed
 from mbs_dynamics.timeseries.columns import UNITS, unit_factor
 from mbs_dynamics.timeseries.series import TimeSeriesError
 
 
-def matched(source: str, names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+def matched(
+    source: str,
+    names: Sequence[str],
+    known: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Return the names of a file by those of a model that they stand for, in its order.
 
     Names match as wholes. If none does, numbers from 0 or 1 on count the joints of the model; else
     names match without a prefix or a suffix of whole words that all of them have, such as ``left_``
-    or ``/joint``, if more than half of the joints do. Raises TimeSeriesError if several sets of
-    names match equally well, UnknownJointError if none does.
+    or ``/joint``, if more than half of the joints do. ``columns`` are the names that columns, such
+    as ``q_<name>``, have in the file. Raises TimeSeriesError if several sets of names
+    match equally well, UnknownJointError if none does.
     """
+    called = {name: (columns or {}).get(f"q_{name}", f"q_{name}") for name in names}
     whole = {name: name for name in known if name in names}
     if whole:
         return whole
@@ -30,9 +37,10 @@ def matched(source: str, names: Sequence[str], known: Sequence[str]) -> dict[str
     ):
         return {one: str(number) for one, number in zip(known, numbers, strict=True)}
     if numbers:
+        first = called[next(name for name in names if name.isdigit())]
         raise TimeSeriesError(
             f"{source}: has joints with the numbers {listed(numbers)}; the model has {len(known)} "
-            f"joints, {listed(known)}. Declare the names, as in --columns NAME=q_{known[0]}"
+            f"joints, {listed(known)}. Declare the names, as in --columns {first}=q_{known[0]}"
         )
     found: list[dict[str, str]] = []
     for prefix in (True, False):
@@ -58,7 +66,7 @@ def matched(source: str, names: Sequence[str], known: Sequence[str]) -> dict[str
         one, name = sorted(best)[0][0]
         raise TimeSeriesError(
             f"{source}: which joints are those of the model ({listed(known)}): {sets}? Declare "
-            f"them, as in --columns q_{name}=q_{one}"
+            f"them, as in --columns {called[name]}=q_{one}"
         )
     pairs = dict(best.pop())
     for name in pairs.values():
@@ -67,7 +75,7 @@ def matched(source: str, names: Sequence[str], known: Sequence[str]) -> dict[str
         if kind is not None:
             raise TimeSeriesError(
                 f"{source}: {name!r} seems to end in a unit. Declare the names and units, as in "
-                f"--columns q_{name}=q_{known[0]}[{word}]"
+                f"--columns {called[name]}=q_{known[0]}[{word}]"
             )
     return {one: pairs[one] for one in known if one in pairs}
 

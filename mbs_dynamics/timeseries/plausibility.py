@@ -79,29 +79,26 @@ def velocity_ratios(series: TimeSeries, q: FloatArray) -> FloatArray:
     NaN for joints without rates or at rest, infinite if the rates are not those of the positions,
     zero if they are zero throughout.
     """
-    ratios: FloatArray = np.full(len(series.joints), np.nan)
-    if series.qd is None:
-        return ratios
-    steps = np.diff(series.t)
-    together = steps < GAP * np.median(steps)
-    trend = np.column_stack([np.ones(len(q)), np.linspace(-1.0, 1.0, len(q))])
+    qd = series.qd
+    if qd is None:
+        return np.full(len(series.joints), np.nan)
+    steps, line = np.diff(series.t), np.linspace(-1.0, 1.0, len(q))[:, None]
+    mean = 0.5 * (qd[1:] + qd[:-1])  # over a step, by a cubic through four rates
+    mean[1:-1] += (qd[1:-2] + qd[2:-1] - qd[:-3] - qd[3:]) / 24.0
+    together = (steps < GAP * np.median(steps))[:, None]
 
     def total(increments: FloatArray) -> FloatArray:
-        sums = np.concatenate([[0.0], np.cumsum(np.where(together, increments, 0.0))])
-        return np.asarray(sums - trend @ np.linalg.lstsq(trend, sums, rcond=None)[0])
+        sums = np.zeros_like(q)
+        sums[1:] = np.cumsum(np.where(together, increments, 0.0), axis=0)
+        sums -= sums.mean(axis=0)
+        return np.asarray(sums - line * (line * sums).sum(axis=0) / np.sum(line * line))
 
-    for j, qd in enumerate(series.qd.T):
-        if np.isnan(qd).any() or np.ptp(q[:, j]) < STILL:
-            continue
-        mean = 0.5 * (qd[1:] + qd[:-1])  # over a step, by a cubic through four rates
-        mean[1:-1] += (qd[1:-2] + qd[2:-1] - qd[:-3] - qd[3:]) / 24.0
-        x, y = total(mean * steps), total(np.diff(q[:, j]))
-        xx, xy, yy = x @ x, x @ y, y @ y
-        if not qd.any():
-            ratios[j] = 0.0
-        else:
-            ratios[j] = xy / xx if xy**2 > ALIKE * xx * yy else np.inf
-    return ratios
+    x, y = total(mean * steps[:, None]), total(np.diff(q, axis=0))
+    xx, xy, yy = (x * x).sum(axis=0), (x * y).sum(axis=0), (y * y).sum(axis=0)
+    alike = xy**2 > ALIKE * xx * yy
+    ratios = np.where(alike, xy / np.where(alike, xx, 1.0), np.inf)
+    ratios = np.where(qd.any(axis=0), ratios, 0.0)
+    return np.where(np.isnan(qd).any(axis=0) | (np.ptp(q, axis=0) < STILL), np.nan, ratios)
 
 
 def _check_limits(series: TimeSeries, model: Model) -> None:
@@ -161,7 +158,7 @@ def _check_clock(series: TimeSeries, ratios: FloatArray) -> None:
         likely = [f"t=[{known:.4g} s]"]
     raise series.error(
         f"{series.column('t')!r} has a period of {period:.4g} s and a length of {length:.4g} s; "
-        f"valid are periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
+        f"valid: periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
         + (f" and lengths from {SHORTEST:g} s" if short else "")
         + f". {_advice(likely, 't=[s]')}"
     )

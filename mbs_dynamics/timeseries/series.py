@@ -58,7 +58,7 @@ class TimeSeries:
     name: str = ""
     """Name of the file, for messages."""
     notes: tuple[str, ...] = ()
-    """What was left out when the file was read."""
+    """Notes on data that were left out when the file was read."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in the file by those that they have here, such as ``q_joint1``; for
     messages."""
@@ -108,7 +108,7 @@ class TimeSeries:
         )
         if not fits:
             valid = ", ".join("N" if length is None else str(length) for length in shape)
-            raise self.error(f"{name} has shape {array.shape}; valid is ({valid})")
+            raise self.error(f"{name} has shape {array.shape}; must be ({valid})")
         bad = ~np.isfinite(array)
         if absent:
             bad &= ~np.isnan(array).all(axis=0)
@@ -196,9 +196,9 @@ class TimeSeries:
         if any(joint.nv > 1 for joint in model.joints):
             valid = position_names(model.joints), velocity_names(model.joints)
             if (self.positions, self.joints) != valid:
-                raise self.error(f"valid are the joints of the model, {listed(valid[0])}")
+                raise self.error(f"valid: the joints of the model, {listed(valid[0])}")
             return self
-        pairs = matched(self.name, self.joints, model.joint_names)
+        pairs = matched(self.name, self.joints, model.joint_names, self.sources)
         for joint, name in pairs.items():
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
                 column = self.column(f"q_{name}")

@@ -61,7 +61,7 @@ class Columns:
                 if text.strip().lower() not in MISSING:
                     raise TimeSeriesError(
                         f"{self.name}, line {self.lines[k]}: {quoted(name)} is {quoted(text)}; "
-                        "valid are numbers"
+                        "valid: numbers"
                     ) from None
                 numbers[k] = np.nan
         return numbers
@@ -90,7 +90,7 @@ def read_csv(path: Path) -> Columns:
         table_rows = csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True)
         rows = [[cell.strip() for cell in row] for row in table_rows]
     except csv.Error as error:
-        raise TimeSeriesError(f"{path}: is no table: {error}") from error
+        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
     names, numbers = rows[0], [k for k, _ in lines[1:]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
@@ -134,7 +134,7 @@ def read_npz(path: Path) -> Columns:
             arrays = {name: archive[name] for name in archive.files}
     except Exception as error:  # zipfile, zlib and NumPy raise many on damaged bytes
         text = shortened(str(error))
-        raise TimeSeriesError(f"{path}: is no .npz file of arrays: {text}") from error
+        raise TimeSeriesError(f"{path}: is not a .npz file of arrays: {text}") from error
     given = [arrays.pop(name) for name in ("joints", "joint_names") if name in arrays]
     joints = [str(name) for name in np.ravel(given[0])] if given else []
     other = arrays.pop("positions", None)
@@ -162,7 +162,7 @@ def read_npz(path: Path) -> Columns:
             values |= {column_name(name, joint): array[:, k] for k, joint in enumerate(names)}
         elif array.ndim and parsed(name).kind:
             raise TimeSeriesError(
-                f"{path}: {name} is {array.shape}; valid is ({count},) or ({count}, joints)"
+                f"{path}: {name} is {array.shape}; must be ({count},) or ({count}, joints)"
             )
     return Columns(str(path), values)
 
@@ -182,7 +182,7 @@ def write(series: TimeSeries, path: str | Path) -> None:
             with target.open("w", newline="", encoding="utf-8") as file:
                 _write_csv(series, kinds, file)
         else:
-            raise TimeSeriesError(f"{path}: valid are names that end in .csv or .npz")
+            raise TimeSeriesError(f"{path}: must end in .csv or .npz")
     except OSError as error:
         raise TimeSeriesError(f"{path} cannot be written: {error}") from error
 

@@ -59,7 +59,7 @@ def read_trajectory(path: Path) -> Columns:
                 }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TimeSeriesError(
-            f"{path}: valid is a JointTrajectory with joint_names, and points with time_from_start "
+            f"{path}: must be a JointTrajectory with joint_names, and points with time_from_start "
             f"and positions; {type(error).__name__}: {error}"
         ) from error
     return Columns(str(path), values)

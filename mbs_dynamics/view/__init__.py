@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of robots, and a page that shows them in the browser.
+"""A page that shows robots and motions in the browser.
 
-:func:`show` and :func:`play` need the extra ``view``, which is imported when they are called; the
-quantities that are drawn, such as :func:`screw_axis`, do not.
+:func:`show` and :func:`play` import viser and trimesh, of the extra ``view``, when they are called.
 """
 
-from mbs_dynamics.model.urdf_visuals import (
+from mbs_dynamics.view.showing import View, play, show
+from mbs_dynamics.view.urdf_visuals import (
     Box,
     Capsule,
     Cylinder,
@@ -15,31 +15,16 @@ from mbs_dynamics.model.urdf_visuals import (
     Triangles,
     Visual,
 )
-from mbs_dynamics.view.shapes import (
-    Ellipsoid,
-    ScrewAxis,
-    ellipsoid_of_inertia,
-    screw_axis,
-    turn_to,
-    velocity_ellipsoid,
-)
-from mbs_dynamics.view.showing import View, play, show
 
 __all__ = [
     "Box",
     "Capsule",
     "Cylinder",
-    "Ellipsoid",
     "Mesh",
-    "ScrewAxis",
     "Sphere",
     "Triangles",
     "View",
     "Visual",
-    "ellipsoid_of_inertia",
     "play",
-    "screw_axis",
     "show",
-    "turn_to",
-    "velocity_ellipsoid",
 ]

@@ -259,7 +259,7 @@ def contact_forces(scene: Scene) -> list[Drawing]:
     forces = scene.contact_forces
     weight = scene.model.total_mass * float(np.linalg.norm(scene.model.gravity))
     per_newton = 0.4 * scene.drawn.size / max(weight, 1e-9)
-    return _arrows([(p - per_newton * f, per_newton * f, GREEN) for _, p, f in forces])
+    return _arrows([(p - per_newton * f, per_newton * f, GREEN) for (_, p), f in forces])
 
 
 def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Drawing]:

@@ -27,7 +27,7 @@ def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> P
     try:
         address = urlparse(filename)
     except ValueError as error:
-        raise FileNotFoundError(f"mesh {shown} is no path and no URL: {error}") from error
+        raise FileNotFoundError(f"mesh {shown} is neither a path nor a URL: {error}") from error
     if address.scheme in ("http", "https"):
         raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):

@@ -16,7 +16,9 @@ from mbs_dynamics.errors import missing_extra, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, warnings_about
-from mbs_dynamics.model.urdf_visuals import (
+from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
+from mbs_dynamics.view.shapes import turn_to
+from mbs_dynamics.view.urdf_visuals import (
     Box,
     Capsule,
     Cylinder,
@@ -26,8 +28,6 @@ from mbs_dynamics.model.urdf_visuals import (
     Visual,
     Visuals,
 )
-from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
-from mbs_dynamics.view.shapes import turn_to
 
 try:
     import trimesh
@@ -135,7 +135,7 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
 def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"mesh {quoted(shape.filename)}: valid are {', '.join(FORMATS)}")
+        raise ValueError(f"mesh {quoted(shape.filename)}: must end in {', '.join(FORMATS)}")
     mesh = trimesh.load_scene(path).to_geometry()
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"mesh {shape.filename!r} has no triangles")

@@ -15,6 +15,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError, MbsError, missing_extra
+from mbs_dynamics.integrate.standing import Contact
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -97,6 +98,7 @@ class Page:
         appearance: Appearance,
         size: float,
         *,
+        layers: Sequence[str] | None = None,
         collisions: Callable[[], Appearance] = lambda: Appearance([], []),
         model_code: str = "",
         port: int | None = None,
@@ -104,11 +106,13 @@ class Page:
     ) -> None:
         """Serve the page.
 
+        ``layers`` are those that are switched on: all for ``["all"]``, the default ones for None.
         ``collisions`` returns the collision geometry, which is read when it is first shown.
         ``model_code`` is a Python expression for the model; empty omits the tab with Python code.
-        ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError if
-        ``port`` is invalid or taken.
+        ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError for
+        an unknown layer, and if ``port`` is invalid or taken.
         """
+        switched_on = _layers_on(layers)
         self.name = model.name
         self.changed = threading.Event()
         self._served = Server(port, model.name)
@@ -141,7 +145,7 @@ class Page:
             self._hull = Meshes(*robot, "collision", lambda: shaded(self._collisions(), HULL), pick)
             self._read_collisions = collisions
             self._add_lights()
-            self._add_panels(model, dark)
+            self._add_panels(model, switched_on, dark)
         warned = warnings_by_size(model, appearance)
         for number, problem in enumerate([*appearance.problems, *warned]):
             self.set_message(f"robot {number}", problem)
@@ -239,8 +243,8 @@ class Page:
             self.set_message(f"collision {number}", problem)
         return parts
 
-    def contacts(self, poses: FloatArray) -> tuple[tuple[int, FloatArray], ...]:
-        """Return the bodies and points (3,) at which a robot at poses (nb, 4, 4) meets the floor.
+    def contacts(self, poses: FloatArray) -> tuple[Contact, ...]:
+        """Return the points at which a robot at poses (nb, 4, 4) meets the floor.
 
         They are corners of the bounds of the meshes, as low as the lowest one.
         """
@@ -249,9 +253,9 @@ class Page:
             if part.body != GROUND:
                 corners = trimesh.bounds.corners(part.mesh.bounds)
                 pose = poses[part.body]
-                found += [(part.body, pose[:3, :3] @ x + pose[:3, 3]) for x in corners]
-        lowest = min((point[2] for _, point in found), default=0.0)
-        return tuple(each for each in found if each[1][2] < lowest + FLAT * self._size)
+                found += [Contact(part.body, pose[:3, :3] @ x + pose[:3, 3]) for x in corners]
+        lowest = min((each.point[2] for each in found), default=0.0)
+        return tuple(each for each in found if each.point[2] < lowest + FLAT * self._size)
 
     def _extents(self, poses: FloatArray) -> FloatArray:
         """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
@@ -263,7 +267,7 @@ class Page:
             points.append(turned.reshape(-1, 3))
         return np.concatenate(points)
 
-    def _add_panels(self, model: Model, dark: bool) -> None:
+    def _add_panels(self, model: Model, switched_on: set[str], dark: bool) -> None:
         gui = self.server.gui
         self._set_theme(dark)
         gui.add_html(f"<style>{STYLE}</style>")
@@ -286,7 +290,7 @@ class Page:
             for box in (self._meshes, self._transparent, self._collision):
                 box.on_update(self._switch_meshes)
             for layer in LAYERS:
-                box = gui.add_checkbox(layer.name, initial_value=layer.shown)
+                box = gui.add_checkbox(layer.name, initial_value=layer.name in switched_on)
                 gui.add_html(_legend(layer.legend))
                 self._layers.append((layer, box))
             night = gui.add_checkbox("dark mode", initial_value=dark)
@@ -311,20 +315,6 @@ class Page:
         self.server.gui.configure_theme(
             dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
         )
-
-    def choose(self, names: Sequence[str] | None) -> None:
-        """Show only these layers, all of them for ``["all"]``, the default ones for None.
-
-        Raises ArgumentError for an unknown layer.
-        """
-        if names is None:
-            return
-        valid = [layer.name for layer in LAYERS]
-        unknown = [name for name in names if name not in (*valid, "all")]
-        if unknown:
-            raise ArgumentError(f"no layer {unknown[0]!r}; valid are all, {', '.join(valid)}")
-        for layer, box in self._layers:
-            box.value = layer.name in names or "all" in names
 
     def set_message(self, about: str, text: str) -> None:
         """Show a message at the top of the page, in place of the previous one on the topic."""
@@ -415,6 +405,17 @@ _MESSAGE = (
     "font-size:0.8em;padding:0.4em 0.8em;margin:0.4em;border-left:4px solid rgb(214,94,0);"
     "max-height:8em;overflow-y:auto"
 )
+
+
+def _layers_on(names: Sequence[str] | None) -> set[str]:
+    """Return the names of the layers that are switched on. Raises ArgumentError for others."""
+    if names is None:
+        return {layer.name for layer in LAYERS if layer.shown}
+    valid = [layer.name for layer in LAYERS]
+    unknown = [name for name in names if name not in (*valid, "all")]
+    if unknown:
+        raise ArgumentError(f"no layer {unknown[0]!r}; valid: all, {', '.join(valid)}")
+    return {*valid} if "all" in names else {*names}
 
 
 def _legend(legend: tuple[tuple[Colour, str], ...]) -> str:

@@ -21,6 +21,7 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
+from mbs_dynamics.integrate.standing import floats
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.coordinates import velocity_names
@@ -29,7 +30,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.drawings import Arrows, same
 from mbs_dynamics.view.page import Page
-from mbs_dynamics.view.scene import DrawnModel, Scene, floats
+from mbs_dynamics.view.scene import DrawnModel, Scene
 from mbs_dynamics.view.shapes import turn_to
 
 HELD = 0.5

@@ -12,6 +12,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import forward_kinematics, inverse_dynamics, jacobian, twists
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.integrate.standing import Contact, standing_forces
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
@@ -74,12 +75,6 @@ def _size(model: Model) -> float:
     return max(float(max(ends, default=0.0)), 0.1)
 
 
-def floats(model: Model) -> bool:
-    """Return whether a model is one tree, whose first body moves freely."""
-    one_tree = model.nb > 0 and GROUND not in model.parents[1:]
-    return one_tree and model.bodies[0].joint.kind == "free"
-
-
 @dataclass(frozen=True)
 class Scene:
     """A robot in a state, and the body whose twist, Jacobian and wrench are drawn."""
@@ -97,8 +92,8 @@ class Scene:
     """(6,) wrench on the body, moment first, in N m and N, at its origin and in inertial axes."""
     measured: FloatArray | None = None
     """(n,) torques drawn instead of the computed holding torques."""
-    contacts: tuple[tuple[int, FloatArray], ...] = ()
-    """Bodies and points (3,) in inertial axes where the floor can push against a floating base."""
+    contacts: tuple[Contact, ...] = ()
+    """Points where the floor can push against a floating base."""
 
     @property
     def model(self) -> Model:
@@ -136,7 +131,7 @@ class Scene:
     def wrenches(self) -> dict[str, FloatArray]:
         """Wrenches (6,) on bodies by name, in their frames: the one that is set, and contacts."""
         wrenches = self._set_wrench()
-        for body, point, force in self.contact_forces:
+        for (body, point), force in self.contact_forces:
             name, pose = self.model.bodies[body].name, self.poses[body]
             local = pose[:3, :3].T @ force
             moment = np.cross(pose[:3, :3].T @ (point - pose[:3, 3]), local)
@@ -149,35 +144,9 @@ class Scene:
         return {} if on_ground or not self.wrench.any() else {self.body_name: self.body_wrench}
 
     @cached_property
-    def contact_forces(self) -> list[tuple[int, FloatArray, FloatArray]]:
-        """Bodies, points and forces (3,) of the floor that hold a floating base at rest.
-
-        They are the smallest forces that do not pull. Empty if there are none: the base is then
-        held by the torques of its joint, which no motor exerts.
-        """
-        if not self.contacts or not floats(self.model):
-            return []
-        joint = self.model.joints[0]
-        rest, base = np.zeros(self.model.n), self.poses[0]
-        given = self._set_wrench()
-        wrenches = body_wrenches(self.model, given) if given else None
-        needed = inverse_dynamics(self.model, self.q, rest, rest, wrenches)[joint.velocities]
-        up = -np.asarray(self.model.gravity)
-        R, contacts = base[:3, :3], list(self.contacts)
-        while contacts:
-            arms = np.stack([point - base[:3, 3] for _, point in contacts])
-            moments = np.cross(arms[:, None], np.eye(3))  # rows: of unit forces
-            columns = np.concatenate([moments @ R, np.tile(R, (len(arms), 1, 1))], axis=2)
-            A = columns.reshape(-1, 6).T
-            f = np.linalg.lstsq(A, needed, rcond=None)[0]
-            if np.linalg.norm(A @ f - needed) > 1e-6 * np.linalg.norm(needed):
-                return []
-            forces = f.reshape(-1, 3)
-            pulls = forces @ up
-            if (pulls >= -1e-9 * np.abs(pulls).max()).all():
-                return [(i, p, force) for (i, p), force in zip(contacts, forces, strict=True)]
-            del contacts[int(np.argmin(pulls))]
-        return []
+    def contact_forces(self) -> list[tuple[Contact, FloatArray]]:
+        """Contacts and forces (3,) of the floor; see :func:`standing_forces`."""
+        return standing_forces(self.model, self.q, self.contacts, self._set_wrench())
 
     @property
     def body_wrench(self) -> FloatArray:

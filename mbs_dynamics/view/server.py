@@ -126,9 +126,9 @@ def foreign(headers: Message) -> str:
     """Return why HTTP headers are not those of a page of this server; empty if they are."""
     host, origins = ", ".join(headers.get_all("Host", [])), headers.get_all("Origin", [])
     if not OWN_HOST.fullmatch(host):
-        return f"Host is {quoted(host)}; valid are 127.0.0.1, localhost and [::1], with a port"
+        return f"Host is {quoted(host)}; valid: 127.0.0.1, localhost and [::1], with a port"
     if origins and origins != [f"http://{host}"]:
-        return f"Origin is {quoted(', '.join(origins))}; valid is 'http://{host}', or none"
+        return f"Origin is {quoted(', '.join(origins))}; must be 'http://{host}', or none"
     return ""
 
 

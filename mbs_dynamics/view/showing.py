@@ -7,16 +7,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.view.urdf_visuals import Visual
 
 if TYPE_CHECKING:
+    from mbs_dynamics.view.opening import Opened
     from mbs_dynamics.view.page import Page, Source
     from mbs_dynamics.view.posing import Posing
 
@@ -52,7 +55,7 @@ class View:
     def move(self, q: ArrayLike) -> None:
         """Show the robot at the positions q (nq,). Raises ArgumentError on a page of a motion."""
         if self._posing is None:
-            raise ArgumentError("this page plays a motion; valid is a page of view.show")
+            raise ArgumentError("move needs a page of view.show; this one plays a motion")
         self._posing.move(_state("q", q, len(self._posing.q)))
 
     def save(self, path: str | Path) -> None:
@@ -100,22 +103,25 @@ def show(
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
     *,
+    description: str | Path | None = None,
+    geometry: Sequence[Visual] = (),
+    packages: Sequence[str | Path] = (),
     layers: Sequence[str] | None = None,
     degrees: bool = False,
-    **page: Any,
+    message: str = "",
+    dark: bool = False,
+    port: int | None = None,
 ) -> View:
     """Show a robot in the browser, and return its page.
 
-    ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in rad or m; by default the
-    robot is bent, if it is an arm, and at rest. ``layers`` are names of the drawings that are
-    switched on, or ``["all"]``; with ``degrees``, the sliders of angles are in degrees.
-
-    Further arguments, which :func:`play` has as well:
-
+    - ``q`` (nq,) and ``qd`` (n,): initial positions and rates, in rad or m; by default the robot is
+      bent, if it is an arm, and at rest
     - ``description``: path of the URDF or MJCF with the meshes, or the text of a URDF; without
       one, links are drawn as capsules
     - ``geometry``: shapes of your own, a :class:`Visual` each, on a link or on ``"world"``
     - ``packages``: folders of packages for ``package://`` addresses of meshes
+    - ``layers``: names of the drawings that are switched on, or ``["all"]``
+    - ``degrees``: whether the sliders of angles are in degrees
     - ``message``: text at the top of the page
     - ``dark``: whether the page is in dark mode
     - ``port``: by default 8080 or the next free one
@@ -123,13 +129,21 @@ def show(
     Raises BackendError without the extra ``view``, UnknownBodyError for geometry on another link,
     ArgumentError for q or qd of another shape, for an unknown layer, and if the port is taken.
     """
-    from mbs_dynamics.view.posing import Posing
+    from mbs_dynamics.view.opening import open_page
 
     at = None if q is None else _state("q", q, model.nq)
     rates = None if qd is None else _state("qd", qd, model.n)
-    opened = _opened(model, layers, page)
-    posing = Posing(opened.page, model, at, rates, degrees=degrees)
-    return View(opened.page, posing, posing)
+    opened = open_page(
+        model,
+        description,
+        geometry=geometry,
+        packages=packages,
+        layers=layers,
+        message=message,
+        dark=dark,
+        port=port,
+    )
+    return posed(opened, at, rates, degrees=degrees)
 
 
 def play(
@@ -137,21 +151,51 @@ def play(
     motion: TimeSeries | HasSeries,
     *,
     ghost: TimeSeries | HasSeries | None = None,
+    description: str | Path | None = None,
+    geometry: Sequence[Visual] = (),
+    packages: Sequence[str | Path] = (),
     layers: Sequence[str] | None = None,
-    **page: Any,
+    message: str = "",
+    dark: bool = False,
+    port: int | None = None,
 ) -> View:
     """Play motion data or a simulated motion in the browser, and return its page.
 
     ``ghost`` is a second motion, which is drawn as a transparent robot. The other arguments and
     errors are those of :func:`show`; ArgumentError also for a motion without joints of the robot.
     """
+    from mbs_dynamics.view.opening import open_page
+
+    opened = open_page(
+        model,
+        description,
+        geometry=geometry,
+        packages=packages,
+        layers=layers,
+        message=message,
+        dark=dark,
+        port=port,
+    )
+    return played(opened, _series(motion), None if ghost is None else _series(ghost))
+
+
+def posed(
+    opened: Opened, q: FloatArray | None, qd: FloatArray | None, *, degrees: bool = False
+) -> View:
+    """Return an opened page with the controls that pose its robot; see :func:`show`."""
+    from mbs_dynamics.view.posing import Posing
+
+    posing = Posing(opened.page, opened.drawn.model, q, qd, degrees=degrees)
+    return View(opened.page, posing, posing)
+
+
+def played(opened: Opened, motion: TimeSeries, ghost: TimeSeries | None = None) -> View:
+    """Return an opened page that plays a motion; see :func:`play`."""
     from mbs_dynamics.view.playback import Playback
 
-    opened = _opened(model, layers, page)
-    second = None if ghost is None else _series(ghost)
     parts = opened.appearance.parts
     try:
-        source = Playback(opened.page, opened.drawn, _series(motion), ghost=second, parts=parts)
+        source = Playback(opened.page, opened.drawn, motion, ghost=ghost, parts=parts)
     except MbsError:
         opened.page.close()
         raise
@@ -160,34 +204,11 @@ def play(
     return view
 
 
-def _opened(model: Model, layers: Sequence[str] | None, given: dict[str, Any]) -> Any:
-    from mbs_dynamics.view.opening import open_page
-
-    description = given.pop("description", None)
-    if isinstance(description, str) and not description.lstrip().startswith("<"):
-        description = Path(description)
-    given["packages"] = [Path(each) for each in given.get("packages", ())]
-    message = given.pop("message", "")
-    given.setdefault("report", _on_the_page)
-    opened = open_page(model, description, **given)
-    opened.page.set_message("message", message)
-    try:
-        opened.page.choose(layers)
-    except ArgumentError:
-        opened.page.close()
-        raise
-    return opened
-
-
-def _on_the_page(text: str) -> None:
-    """Print nothing: messages are on the page."""
-
-
 def _series(motion: TimeSeries | HasSeries) -> TimeSeries:
     return motion if isinstance(motion, TimeSeries) else motion.series
 
 
-def _state(name: str, x: ArrayLike, count: int) -> Any:
+def _state(name: str, x: ArrayLike, count: int) -> FloatArray:
     values = np.asarray(x, dtype=float)
     if values.shape != (count,) or not np.isfinite(values).all():
         raise ArgumentError(f"{name} must be {count} finite numbers; got {x!r}")

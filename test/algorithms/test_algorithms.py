@@ -6,17 +6,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import permutations
-from math import cos, sin
 
 import numpy as np
 import pytest
 from mechanisms import (
-    FOREST,
     MECHANISMS,
     POSITIONS,
-    TREE,
     every_mechanism,
-    random_mechanism,
     with_mimics,
 )
 from reference import Reference, assert_close, twist
@@ -54,34 +50,6 @@ def test_reference_differentiates_correctly(name):
         assert_close((ahead.dC - behind.dC) / (2 * h), here.ddC[:, k], 1e-8)
         slope = (ahead.mass_matrix() - behind.mass_matrix()) / (2 * h)
         assert_close(slope, here.mass_matrix_derivative()[k], 1e-7)
-
-
-def test_pendulum_on_a_slide_by_hand():
-    """A cart M on the x axis; from it hangs a rod with mass m at the distance l below its pivot."""
-    M, m, l, inertia, g = 2.0, 0.7, 0.4, 0.03, 9.81
-    model = mbs.Model.from_screws(
-        [-1, 0],
-        [np.eye(4), np.eye(4)],
-        [[0, 0, 0, 1, 0, 0], [0, -1, 0, 0, 0, 0]],  # the angle turns the rod towards +x
-        [
-            mbs.spatial_inertia(M, np.zeros(3), np.zeros((3, 3))),
-            mbs.spatial_inertia(m, (0, 0, -l), np.diag([inertia, inertia, 0])),
-        ],
-        frame="body_fixed",
-        gravity=(0, 0, -g),
-    )
-    x, a, xd, ad, xdd, add, push, moment = 0.3, 0.8, -0.5, 1.1, 2.0, -0.6, 5.0, 0.9
-    wrenches = np.array([[0, 0, 0, push, 0, 0], [0, -moment, 0, 0, 0, 0]])
-    force = (M + m) * xdd + m * l * (add * cos(a) - ad**2 * sin(a)) - push
-    torque = (inertia + m * l**2) * add + m * l * (xdd * cos(a) + g * sin(a)) - moment
-    for representation in REPRESENTATIONS:  # in all of which these wrenches are the same
-        tau = mbs.inverse_dynamics(
-            model, [x, a], [xd, ad], [xdd, add], wrenches, representation=representation
-        )
-        assert_close(tau, [force, torque], 1e-14)
-    assert_close(mbs.gravity_torques(model, [x, a]), [0.0, m * g * l * sin(a)], 1e-14)
-    tip = mbs.forward_kinematics(model, [x, a])[1] @ [0, 0, -l, 1]
-    assert_close(tip, [x + l * sin(a), 0, -l * cos(a), 1], 1e-14)
 
 
 @every_position
@@ -186,38 +154,3 @@ def test_mimics_are_the_free_mechanism_under_constraints(representation):
     for body in free.body_names:
         J = mbs.jacobian(mechanism.model, q, body, **same)
         assert_close(J, mbs.jacobian(free, position, body, **same) @ T)
-
-
-def orders(parents, count, seed=0):
-    """Random orders of the bodies in which a parent comes before its children."""
-    rng = np.random.default_rng(seed)
-    for _ in range(count):
-        order, waiting = [], list(range(len(parents)))
-        while waiting:
-            ready = [i for i in waiting if parents[i] in (-1, *order)]
-            order.append(int(rng.choice(ready)))
-            waiting.remove(order[-1])
-        yield order
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("parents", [TREE, FOREST])
-def test_results_do_not_depend_on_the_numbering(parents):
-    mechanism = random_mechanism(11, parents)
-    rng = np.random.default_rng(1)
-    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
-    W = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
-    for order in orders(parents, 1):
-        other = mechanism.renumbered(order).model
-        for name in REPRESENTATIONS:
-            same = {"representation": name}
-            tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, **same)
-            args = (q[order], qd[order], qdd[order], W[order])
-            assert_close(mbs.inverse_dynamics(other, *args, **same), tau[order])
-            V = mbs.twists(mechanism.model, q, qd, **same)
-            assert_close(mbs.twists(other, *args[:2], **same), V[order])
-            J = mbs.jacobian(mechanism.model, q, f"body{order[-1] + 1}", **same)
-            body = other.body_names[-1]
-            assert_close(mbs.jacobian(other, args[0], body, **same), J[:, order])
-        C = mbs.forward_kinematics(mechanism.model, q)
-        assert_close(mbs.forward_kinematics(other, args[0]), C[order])

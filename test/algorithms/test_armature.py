@@ -4,27 +4,17 @@
 
 from __future__ import annotations
 
-import functools
-
-import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from cases import mostly_slow
-from mujoco_reference import mujoco_model
 from reference import assert_close
 from robots import all_files, robot
-from twins import TO_PIN, Twin, floating, mixed, tree
+from twins import TO_PIN, Twin, floating, mixed
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import inertial_parameters
-from mbs_dynamics.integrate import simulate
-from mbs_dynamics.model.compiled import compiled
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 METHODS = ("auto", "articulated_body", "udut", "mass_matrix")
-ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def armed(model, seed=0):
@@ -34,53 +24,6 @@ def armed(model, seed=0):
     return model.with_armature(
         {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
     )
-
-
-@functools.cache
-def plain(name):
-    return ARM if name == "arm" else tree(name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "name", mostly_slow(["arm", "mimics", "mixed1", "chain"], ["arm", "mixed1"])
-)
-def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
-    if name == "mixed1":
-        monkeypatch.setenv("MBS_BACKEND", "python")
-    bare = plain(name)
-    m = armed(bare)
-    q, v, a = m.random_state(2)
-    of = {body.joint.name: body.joint for body in m.bodies}
-    A, at = np.zeros(m.n), lambda joint: [*joint.velocities]
-    for joint in of.values():
-        A[at(joint)] += joint.ratio**2 * joint.armature
-    assert_close(m.armature, A, 1e-15)
-    M = mbs.mass_matrix(bare, q) + np.diag(A)
-    tau = mbs.inverse_dynamics(bare, q, v, a) + A * a
-    assert_close(mbs.mass_matrix(m, q), M, 1e-13)
-    assert_close(mbs.inverse_dynamics(m, q, v, a), tau, 1e-13)
-    for method in METHODS[: 2 if name == "chain" else None]:  # the others are slow
-        assert_close(mbs.forward_dynamics(m, q, v, tau, method=method), a, 1e-10, method)
-    if name == "chain":  # whose derivatives take minutes to compile
-        return
-    assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-10)
-    for function in (mbs.bias_torques, mbs.coriolis_matrix):
-        assert_close(function(m, q, v), function(bare, q, v), 1e-13, function.__name__)
-    assert_close(mbs.kinetic_energy(m, q, v), 0.5 * v @ M @ v, 1e-13)
-    p, rate = mbs.generalized_momentum(m, q, v)
-    assert_close(p, M @ v, 1e-13)
-    assert_close(rate, mbs.generalized_momentum(bare, q, v).rate, 1e-13)
-    by = mbs.inverse_dynamics_derivatives(m, q, v, a)
-    assert_close(by.dtau_dqdd, M, 1e-13)
-    inverse = np.linalg.inv(M)
-    for found, part in zip(mbs.forward_dynamics_derivatives(m, q, v, tau), by, strict=True):
-        expected = inverse if part is by.dtau_dqdd else -inverse @ part
-        assert_close(found, expected, 1e-8)
-    B = mbs.linearize(m, q, v, tau).B
-    assert_close(B[m.n :], inverse, 1e-9)
-    Y = mbs.inverse_dynamics_regressor(m, q, v, a)
-    assert_close(Y @ inertial_parameters(m), tau, 1e-12)
 
 
 @pytest.mark.long
@@ -114,38 +57,3 @@ def test_dynamics_of_pinocchio(name, monkeypatch):
         if found is ours.dqdd_dtau:
             expected = back @ theirs @ back.T
         assert_close(found, expected, 1e-9)
-
-
-@pytest.mark.long
-def test_a_motion_of_mujoco():
-    m, theirs = armed(ARM), mujoco_model(robot_path("arm7"), step=1e-3)
-    theirs.dof_armature[:] = m.armature
-    data = mujoco.MjData(theirs)
-    data.qpos[:], data.qvel[:], tau = *m.random_state(4)[:2], np.linspace(-2.0, 2.0, m.n)
-    data.qfrc_applied[:] = tau
-    q, qd = data.qpos.copy(), data.qvel.copy()
-    for _ in range(200):
-        mujoco.mj_step(theirs, data)
-    found = simulate(m, q, qd, duration=0.2, control=tau, method="rk4")
-    assert_close(found.q[-1], data.qpos, 1e-10)
-    kept = simulate(m, q, qd, duration=0.2, method="implicit_midpoint")
-    energy = kept.kinetic + kept.potential
-    assert np.ptp(energy) < 1e-4 * np.ptp(kept.kinetic)
-
-
-def test_another_armature_compiles_nothing():
-    m = armed(ARM)
-    before = mbs.compile(mbs.forward_dynamics, m)
-    other = m.with_armature({"joint1": 3.0})
-    kernel = mbs.compile(mbs.forward_dynamics, other)
-    assert kernel.program is before.program
-    assert compiled(m).kernels is compiled(other).kernels
-    q, v, tau = m.random_state(0)
-    one, many = kernel(q, v, tau, armature=m.armature), before(q, v, tau)
-    assert_close(one, many, 1e-14)
-    scales = np.array([1.0, 2.0])[:, None] * m.armature
-    assert_close(kernel(q, v, tau, armature=scales)[0], many, 1e-13)
-    assert "armature" not in [port.name for port in mbs.compile(mbs.mass_matrix, ARM).inputs]
-    assert m.with_armature(dict.fromkeys(m.joint_names, 0.0)) == ARM
-    assert other.armature[0] == 3.0
-    assert other.joints[0].armature == other.joint("joint1").armature == 3.0

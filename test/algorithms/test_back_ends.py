@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from backends import EVALUATORS, c_function
 from cases import mostly_slow
+from interpreted import evaluate
 from reference import assert_close
 from robots import robot
 from twins import mixed, tree
@@ -23,7 +24,6 @@ from twins import mixed, tree
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.resources import robot_path
 

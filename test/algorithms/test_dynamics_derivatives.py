@@ -4,7 +4,7 @@
 
 Exact derivatives come from the equations of the dynamics themselves, evaluated with truncated
 Taylor series of numbers along one coordinate at a time, in the hybrid representation where there
-are no wrenches. Rates along trajectories come from central differences of Lagrange's equations in
+are not wrenches. Rates along trajectories come from central differences of Lagrange's equations in
 reference.py, which share nothing with the package. Pinocchio's derivatives are in
 test_joints.py; the plain Python back end evaluates, because compiling takes long.
 """

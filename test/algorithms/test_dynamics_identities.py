@@ -13,18 +13,16 @@ algorithms is tested on real robots in test_joints.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import TREE, every_mechanism, mechanisms_of_their_own, random_mechanism
+from mechanisms import every_mechanism, mechanisms_of_their_own
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.compiler import derivative_of, series_of
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
@@ -39,7 +37,6 @@ def _python(monkeypatch):
 MECHANISMS = mechanisms_of_their_own()
 METHODS = ("articulated_body", "udut", "mass_matrix")
 
-every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 
 
@@ -160,29 +157,6 @@ def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
     assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
 
 
-@with_auto
-@every_mechanism
-def test_generalized_momentum_is_the_gradient_of_the_lagrangian(name, representation):
-    """p = dL/dqd and dL/dq, by finite differences of the energies; and by M and C."""
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    p, rate = mbs.generalized_momentum(model, q, qd, representation=representation)
-    assert_close(p, mbs.mass_matrix(model, q) @ qd)
-    expected = mbs.coriolis_matrix(model, q, qd).T @ qd - mbs.gravity_torques(model, q)
-    assert_close(rate, expected)
-    h = 1e-5
-    for k in range(model.n):
-        step = h * np.eye(model.n)[k]
-        ahead, behind = (lagrangian(model, q + s * step, qd) for s in (1.0, -1.0))
-        assert_close(rate[k], (ahead - behind) / (2.0 * h), 1e-6)
-        ahead, behind = (lagrangian(model, q, qd + s * step) for s in (1.0, -1.0))
-        assert_close(p[k], (ahead - behind) / (2.0 * h), 1e-6)
-
-
-def lagrangian(model, q, qd):
-    return mbs.kinetic_energy(model, q, qd) - mbs.potential_energy(model, q)
-
-
 @every_mechanism
 def test_momenta_are_wrenches_in_all_representations(name):
     mechanism, q, qd, *_, reference = state(name)
@@ -194,19 +168,6 @@ def test_momenta_are_wrenches_in_all_representations(name):
         assert_close(found, mbs.convert_wrench(body_fixed, C, source="body_fixed", target=target))
         twists = mbs.twists(model, q, qd, representation=target)
         assert_close(0.5 * np.sum(found * twists), mbs.kinetic_energy(model, q, qd))
-
-
-@every_mechanism
-def test_centroidal_momentum(name):
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    P = mbs.momenta(model, q, qd, representation="spatial").sum(axis=0)
-    center = mbs.center_of_mass(model, q)
-    expected = [*(P[:3] - np.cross(center, P[3:])), *P[3:]]
-    found = mbs.centroidal_momentum(model, q, qd)
-    assert_close(found, expected)
-    velocity = rate_of(mbs.center_of_mass, model, q, qd)
-    assert_close(found[3:], mechanism.masses.sum() * velocity)
 
 
 @every_mechanism
@@ -223,47 +184,3 @@ def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
         acting = W[i] + loads[i] + [*np.cross(arm, weight), *weight]
         acting -= sum(W[k] for k, p in enumerate(mechanism.parents) if p == i)
         assert_close(rate[i], acting, what=model.body_names[i])
-
-
-@pytest.mark.long
-def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
-    mechanism, i = random_mechanism(23, TREE), 3
-    rng = np.random.default_rng(5)
-    q, qd, qdd, qddd, qdddd = rng.uniform(-2.0, 2.0, (5, mechanism.n))
-    load, at, gravity = 1.7, np.array([0.1, -0.2, 0.3]), np.array([1.0, -2.0, 3.0])
-    tensor = 0.01 * np.diag([1.0, 1.2, 0.9])
-    heavier = {name: getattr(mechanism, name).copy() for name in ("masses", "coms", "tensors")}
-    mass, com = mechanism.masses[i], mechanism.coms[i]
-    heavier["masses"][i] = mass + load
-    heavier["coms"][i] = (mass * com + load * at) / (mass + load)
-    apart, reduced = at - com, mass * load / (mass + load)  # the two-body theorem of inertia
-    heavier["tensors"][i] += tensor
-    heavier["tensors"][i] += reduced * (apart @ apart * np.eye(3) - np.outer(apart, apart))
-    heavy = replace(mechanism, **heavier, gravity=gravity).model
-    empty = mechanism.model.with_payload("body4", 1.0)
-    model = mechanism.model.with_gravity(gravity).with_payload("body4", load, at, tensor)
-    calls = [
-        (mbs.mass_matrix, (q,)),
-        (mbs.inverse_mass_matrix, (q,)),
-        (mbs.coriolis_matrix, (q, qd)),
-        (mbs.christoffel_symbols, (q,)),
-        (mbs.kinetic_energy, (q, qd)),
-        (mbs.potential_energy, (q,)),
-        (mbs.center_of_mass, (q,)),
-        (mbs.momenta, (q, qd)),
-        (mbs.centroidal_momentum, (q, qd)),
-        (mbs.joint_wrenches, (q, qd, qdd)),
-        (mbs.joint_reactions, (q, qd, qdd)),
-        (mbs.forward_dynamics, (q, qd, qdd)),
-        (mbs.inverse_dynamics_regressor, (q, qd, qdd)),
-        (mbs.inverse_dynamics_derivatives, (q, qd, qdd)),
-        (mbs.forward_dynamics_derivatives, (q, qd, qdd)),
-        (mbs.inverse_dynamics_rates, (q, qd, qdd, qddd, qdddd)),
-    ]
-    for function, arrays in calls:
-        function(empty, *arrays)  # compiled for any gravity and any load on that body
-    kernels = set(compiled(model).kernels)
-    for function, arrays in calls:
-        found, expected = function(model, *arrays), function(heavy, *arrays)
-        assert_close(found, expected, 1e-10, function.__name__)
-    assert set(compiled(model).kernels) == kernels

@@ -10,7 +10,6 @@ from cases import mostly_slow
 from urdf_reference import load
 
 import mbs_dynamics as mbs
-from mbs_dynamics import closed_form
 from mbs_dynamics.model.joints import Connection, joint
 
 M_BODY = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag((0.02, 0.03, 0.04)))
@@ -104,42 +103,3 @@ def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):
         for array in results if isinstance(results, tuple) else (results,):
             assert np.isfinite(array).all(), function.__name__
             assert np.shape(array)[: len(batch)] == batch, function.__name__
-
-
-@pytest.mark.parametrize("damping", [None, 0.1])
-def test_the_operational_space_inertia_of_a_gantry_is_its_masses(damping):
-    """Each axis carries itself and all after it, 6, 4 and 2 kg; no symbol is left of q."""
-    model = MODELS["gantry"]
-    masses = np.array([6.0, 4.0, 2.0])
-    inverse = 1.0 / masses + (damping or 0.0) ** 2
-    given = {"rows": "linear", "damping": damping}
-    q = np.array([0.1, 0.2, 0.3])
-    Lambda = mbs.operational_space_inertia(model, q, "b2", **given)
-    np.testing.assert_allclose(Lambda, np.diag(1.0 / inverse), atol=1e-12)
-    Jbar = mbs.dynamically_consistent_inverse(model, q, "b2", **given)
-    np.testing.assert_allclose(Jbar, np.diag(1.0 / masses / inverse), atol=1e-12)
-    N = mbs.null_space_projector(model, q, "b2", **given)
-    np.testing.assert_allclose(N, np.eye(3) - Jbar, atol=1e-12)
-
-
-def test_derivatives_of_a_free_body_are_finite_differences():
-    model, rng = MODELS["free body"], np.random.default_rng(3)
-    q, qd, tau = (values(model, rng, ())[name] for name in ("q", "qd", "tau"))
-    by_q, by_qd, by_tau = mbs.forward_dynamics_derivatives(model, q, qd, tau)
-    step = 1e-6
-    for k, e in enumerate(step * np.eye(6)):
-        for derivative, ends in (
-            (by_q, [(mbs.displaced(model, q, s * e), qd, tau) for s in (1, -1)]),
-            (by_qd, [(q, qd + s * e, tau) for s in (1, -1)]),
-            (by_tau, [(q, qd, tau + s * e) for s in (1, -1)]),
-        ):
-            ahead, behind = (mbs.forward_dynamics(model, *state) for state in ends)
-            np.testing.assert_allclose(derivative[:, k], (ahead - behind) / (2 * step), atol=1e-6)
-    A, B = mbs.linearize(model, q, qd, tau)
-    np.testing.assert_array_equal(A[6:], np.hstack([by_q, by_qd]))
-    np.testing.assert_array_equal(B[6:], by_tau)
-
-
-def test_closed_forms_of_a_model_without_joints_are_refused():
-    with pytest.raises(mbs.ModelError, match="no joint that moves"):
-        closed_form.DynamicSystem(NOTHING, [], [])

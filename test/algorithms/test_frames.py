@@ -21,7 +21,6 @@ from mbs_dynamics.algorithms.frames import (
     relative_twist,
 )
 from mbs_dynamics.lie import se3
-from mbs_dynamics.representation import from_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
 GROUND = None
@@ -189,21 +188,3 @@ def test_change_of_inertial_frame(name, representation):
         for m in (model, other)
     )
     assert_close(D @ J, J_moved, 1e-12)
-
-
-@every_representation
-def test_wrenches_change_by_the_inverse_transpose(representation):
-    """Moment and force about the other origin, from their definition."""
-    rng = np.random.default_rng(18)
-    C, S = pose(rng), pose(rng)
-    moment, force = rng.normal(size=(2, 3))  # at the old origin, in inertial axes
-
-    def wrench(C):
-        """The wrench at the frame C, in the representation."""
-        about = moment + np.cross(old_origin - C[:3, 3], force)
-        W_body = np.concatenate([C[:3, :3].T @ about, C[:3, :3].T @ force])
-        return np.linalg.inv(from_body_fixed(C, representation)).T @ W_body
-
-    old_origin = C[:3, 3]
-    D = change_of_body_frame(C, S, representation)
-    assert_close(np.linalg.inv(D).T @ wrench(C), wrench(C @ S), 1e-13)

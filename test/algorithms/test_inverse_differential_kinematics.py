@@ -40,21 +40,6 @@ def test_without_damping_the_twist_is_exact_and_the_rates_are_the_least(name):
     assert_close(found, np.linalg.lstsq(J, V, rcond=None)[0], 1e-12)
 
 
-@every_arm
-def test_weights_weigh_the_squares(name):
-    """At the minimum the gradient of the weighted sum of squares is zero."""
-    q, V, _ = state(name)
-    model, rng = model_of(name), np.random.default_rng(2)
-    by_twist, by_joint = rng.uniform(0.1, 5.0, 6), rng.uniform(0.1, 5.0, model.n)
-    J, damping = Pinocchio(name).jacobian(q), 0.2
-    found = inverse_differential_kinematics(
-        model, q, V, ARMS[name], damping=damping, twist_weights=by_twist, joint_weights=by_joint
-    )
-    gradient = J.T @ (by_twist * (J @ found - V)) + damping**2 * by_joint * found
-    assert np.abs(found).max() > 0.01
-    assert_close(gradient, np.zeros(model.n), 1e-13)
-
-
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("name", ["panda", "arm7"])
 def test_motion_in_the_null_space(name, damping):
@@ -93,23 +78,3 @@ def test_singular_configurations(joint):
     assert s[-1] < 1e-14
     assert_close(U[:, :5].T @ (J @ found - V), np.zeros(5), 1e-11)
     assert_close(Vt[5] @ (found - qd), 0.0, 1e-11)
-
-
-def test_a_batch_is_a_loop():
-    model, rng = model_of("panda"), np.random.default_rng(5)
-    q, V = rng.uniform(-2.0, 2.0, (4, 1, model.n)), rng.uniform(-1.0, 1.0, (3, 6))
-    damping, qd = rng.uniform(0.0, 0.5, (4, 1)), rng.uniform(-1.0, 1.0, (4, 3, model.n))
-    found = inverse_differential_kinematics(
-        model, q, V, "panda_hand", damping=damping, null_space_velocity=qd
-    )
-    assert found.shape == (4, 3, model.n)
-    for i, k in np.ndindex(4, 3):
-        one = inverse_differential_kinematics(
-            model,
-            q[i, 0],
-            V[k],
-            "panda_hand",
-            damping=damping[i, 0],
-            null_space_velocity=qd[i, k],
-        )
-        assert_close(found[i, k], one, 1e-12)

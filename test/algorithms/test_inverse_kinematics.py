@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from arms import (
@@ -19,8 +17,7 @@ from arms import (
     random_poses,
     reachable,
 )
-from cases import mostly_slow
-from mechanisms import MECHANISMS, random_mechanism
+from mechanisms import MECHANISMS
 from reference import assert_close, exponential, hat
 
 import mbs_dynamics as mbs
@@ -50,19 +47,6 @@ def test_a_thousand_reachable_poses(name):
     assert found.iterations.max() <= 100
 
 
-@pytest.mark.long
-@every_arm
-def test_a_thousand_reachable_positions(name):
-    model, reference = model_of(name), Pinocchio(name)
-    targets = reference.poses(reachable(model, 1000, seed=7))[:, :3, 3]
-    found = inverse_kinematics(model, targets, ARMS[name])
-    assert found.success.all()
-    assert_within(model, found.q)
-    error = np.linalg.norm(reference.poses(found.q)[:, :3, 3] - targets, axis=-1)
-    assert error.max() <= TOLERANCE + 1e-12
-    assert not np.any(found.angular_error)
-
-
 def test_a_point_of_a_body_reaches_a_position():
     model = model_of("panda")
     point = np.array([0.05, -0.02, 0.15])
@@ -81,40 +65,6 @@ def test_a_point_of_a_body_reaches_a_position():
         inverse_kinematics(model, frames[0], "panda_hand", point=point)
     with pytest.raises(mbs.ArgumentError, match="point"):
         inverse_kinematics(model, targets[0], "panda_hand", point=[0.0, 1.0])
-
-
-SPATIAL_CHAINS = {
-    "revolute": ("revolute",) * 7,
-    "screw": ("screw", "revolute", "revolute", "screw", "revolute", "revolute"),
-    "prismatic": ("prismatic", "prismatic", "prismatic", "revolute", "revolute", "revolute"),
-    "all": ("revolute", "prismatic", "screw", "revolute", "revolute", "revolute", "prismatic"),
-}
-
-
-@pytest.mark.parametrize("seed", mostly_slow(range(3), [0]))
-@pytest.mark.parametrize("kinds", SPATIAL_CHAINS)
-def test_random_chains_without_limits(kinds, seed):
-    kinds = SPATIAL_CHAINS[kinds]
-    model = random_mechanism(seed, range(-1, len(kinds) - 1), kinds).model
-    body = model.body_names[-1]
-    q = np.random.default_rng(seed).uniform(-1.0, 1.0, (50, model.n))
-    targets = mbs.forward_kinematics(model, q)[:, -1]
-    found = inverse_kinematics(model, targets, body)
-    assert found.success.all()
-    assert_reached(mbs.forward_kinematics(model, found.q)[:, -1], targets, TOLERANCE)
-
-
-def test_mimic_joints_share_their_coordinates():
-    mechanism = MECHANISMS["mimics"]
-    model = mechanism.model
-    q = np.random.default_rng(3).uniform(-2.0, 2.0, (50, model.n))
-    for body in ("body5", "body7"):
-        targets = mbs.forward_kinematics(model, q, bodies=[body])[:, 0]
-        found = inverse_kinematics(model, targets, body)
-        assert found.success.all()
-        assert_reached(
-            mbs.forward_kinematics(model, found.q, bodies=[body])[:, 0], targets, TOLERANCE
-        )
 
 
 def half_turn(axis, angle):
@@ -179,18 +129,6 @@ def test_a_half_turn_away_from_the_start(joint):
     assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
 
 
-@every_arm
-def test_from_near_a_solution_it_is_found_with_one_start(name):
-    model = model_of(name)
-    lower, upper = limits_of(model)
-    q = reachable(model, 200, seed=9)
-    q0 = np.clip(q + np.random.default_rng(0).uniform(-0.02, 0.02, q.shape), lower, upper)
-    targets = mbs.forward_kinematics(model, q, bodies=[ARMS[name]])[:, 0]
-    found = inverse_kinematics(model, targets, ARMS[name], q0=q0, starts=1)
-    assert found.success.mean() >= 0.98  # some are at limits or next to singular ones
-    assert np.median(np.abs(found.q - q0).max(-1)) < 0.1
-
-
 def test_coordinates_that_do_not_move_the_body_stay():
     """The fingers of the Panda, even where they are beyond their limits."""
     model = model_of("panda")
@@ -215,59 +153,3 @@ def test_whole_turns_are_taken_back_towards_the_start():
         allowed = (shorter >= lower) & (shorter <= upper)
         assert (np.abs(away) <= np.pi + 1e-12)[allowed].all()
         assert_within(model, found.q)
-
-
-@pytest.mark.parametrize(
-    "q", [np.zeros(6), [0.3, -1.0, 0.0, 0.4, 0.9, 0.5], [0.3, -1, 0.7, 1, 0, 0]]
-)
-def test_singular_targets(q):
-    """The UR5 stretched to the boundary of what it reaches, and with its wrist aligned."""
-    model = model_of("ur5_robot")
-    target = mbs.forward_kinematics(model, q, bodies=["tool0"])[0]
-    found = inverse_kinematics(model, target, "tool0", q0=np.full(6, 0.4))
-    assert found.success
-    assert_reached(mbs.forward_kinematics(model, found.q, bodies=["tool0"])[0], target, TOLERANCE)
-
-
-def test_the_unit_of_length_does_not_matter():
-    """An arm and its targets in millimetres take the same steps."""
-    kinds = SPATIAL_CHAINS["all"]
-    mechanism = random_mechanism(5, range(-1, len(kinds) - 1), kinds)
-    homes, screws = mechanism.homes.copy(), mechanism.screws.copy()
-    homes[:, :3, 3] *= 1000.0
-    turning = np.any(screws[:, :3] != 0.0, axis=1)
-    screws[turning, 3:] *= 1000.0
-    model, large = mechanism.model, replace(mechanism, homes=homes, screws=screws).model
-    q = np.random.default_rng(0).uniform(-0.5, 0.5, (20, model.n))
-    targets = mbs.forward_kinematics(model, q)[:, -1]
-    body = model.body_names[-1]
-    found = inverse_kinematics(model, targets, body)
-    targets[:, :3, 3] *= 1000.0
-    scaled = inverse_kinematics(large, targets, body, linear_tolerance=1e-5)
-    assert found.success.all()
-    assert scaled.success.all()
-    assert (scaled.iterations == found.iterations).mean() >= 0.9  # else by rounding
-    unit = np.where(turning, 1.0, 1000.0)
-    same = scaled.iterations == found.iterations
-    assert_close((scaled.q / unit)[same], found.q[same], 1e-5)
-
-
-@pytest.mark.long
-def test_a_batch_is_a_loop():
-    model = model_of("panda")
-    targets = random_poses(24, 0.6, seed=8).reshape(4, 2, 3, 4, 4)
-    reached = mbs.forward_kinematics(model, reachable(model, 12, 5), bodies=["panda_hand"])[:, 0]
-    targets[:2] = reached.reshape(2, 2, 3, 4, 4)
-    found = inverse_kinematics(model, targets, "panda_hand", starts=5)
-    assert found.q.shape == (4, 2, 3, model.n)
-    assert found.success[:2].any()
-    assert not found.success.all()
-    for k in np.ndindex(4, 2, 3):
-        one = inverse_kinematics(model, targets[k], "panda_hand", starts=5)
-        assert isinstance(one.success, bool)
-        assert isinstance(one.reason, str)
-        assert isinstance(one.iterations, int)
-        assert one.success == found.success[k]
-        assert one.iterations == found.iterations[k]
-        assert_close(one.q, found.q[k], 1e-9)
-        assert one.reason[:13] == found.reason[k][:13]

@@ -104,18 +104,3 @@ def test_the_position_comes_first_and_the_orientation_as_near_as_can_be(so101):
             )
             if np.abs(off(other.x)).max() < 1e-6:
                 assert turned(q[:joints]) < other.fun + 1e-5
-
-
-@pytest.mark.long
-def test_a_reachable_pose_is_reached_with_the_position_first():
-    model = model_of("arm7")
-    target = mbs.pose(model, model.random_state(4).q, "tool")
-    found = inverse_kinematics(model, target, "tool", position_first=True)
-    assert found.success
-    assert found.angular_error < 1e-6
-    far = np.array(target)
-    far[:3, 3] *= 10.0
-    found = inverse_kinematics(model, far, "tool", position_first=True)
-    assert not found.success
-    assert found.linear_error > 0.5
-    assert "not converged" in found.reason

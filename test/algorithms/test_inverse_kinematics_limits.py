@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
-import warnings
-
 import numpy as np
 import pytest
 from arms import (
@@ -20,13 +17,10 @@ from arms import (
     tip_of,
     with_limits,
 )
-from cases import mostly_slow
-from mechanisms import MECHANISMS
 from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
-from mbs_dynamics.algorithms.inverse_kinematics.descent import Task, _step
 from mbs_dynamics.model.joint import Limits
 
 
@@ -56,31 +50,6 @@ def test_limits_are_respected_whatever_is_asked_for(name):
             assert_close(found.linear_error, distance, 1e-12)
 
 
-@pytest.mark.long
-def test_the_nearest_pose_of_a_planar_arm():
-    """From 3 m away an arm of 0.9 m points at its target, 2.1 m short."""
-    model = planar(0.5, 0.4)
-    for angle in np.linspace(-2.5, 2.5, 7):
-        target = 3.0 * np.array([np.cos(angle), np.sin(angle), 0.0])
-        found = inverse_kinematics(model, target, tip_of(model))
-        assert found.success is False
-        assert found.linear_error == pytest.approx(2.1, abs=1e-9)
-        assert_close(found.q, [angle, 0.0], 1e-5)
-        assert found.reason.startswith("not converged: the nearest pose found is off by 0 rad and")
-        assert "2.1 m" in found.reason
-
-
-def test_the_nearest_pose_within_limits():
-    """One joint, limited to +-0.5: the target at 2 rad is nearest from 0.5."""
-    model = planar(0.7, lower="-0.5", upper="0.5")
-    target = 0.7 * np.array([np.cos(2.0), np.sin(2.0), 0.0])
-    found = inverse_kinematics(model, target, tip_of(model))
-    assert not found.success
-    assert found.q[0] == 0.5
-    assert found.linear_error == pytest.approx(1.4 * np.sin(0.75), abs=1e-12)
-    assert found.reason == "joint limits: found only with j0 at 2, outside -0.5 to 0.5"
-
-
 def test_limits_are_named_as_the_reason():
     model = planar(0.5, 0.4, 0.2, lower="-1", upper="1")
     free = planar(0.5, 0.4, 0.2)
@@ -92,86 +61,3 @@ def test_limits_are_named_as_the_reason():
     assert "outside -1 to 1" in found.reason
     assert inverse_kinematics(free, target, tip_of(free)).success
     assert_within(model, found.q)
-
-
-def test_limits_of_mimic_joints_are_respected():
-    """Joint 5 is at 0.5 q[1] and joint 4 at 0.3 - 2 q[1]: joint 4 is the one that limits q[1]."""
-    model = MECHANISMS["mimics"].model
-    limits = {"joint1": Limits(-1.5, 1.5), "joint4": Limits(-0.7, 0.9), "joint5": Limits(-1.0, 1.0)}
-    limited = with_limits(model, limits)
-    q = np.random.default_rng(3).uniform(-2.0, 2.0, (100, model.n))
-    q[50:, 1] = np.random.default_rng(4).uniform(-0.3, 0.5, 50)
-    targets = mbs.forward_kinematics(model, q, bodies=["body5"])[:, 0]
-    found = inverse_kinematics(limited, targets, "body5")
-    assert found.success[50:].all()
-    assert not found.success.all()
-    assert ((found.q[:, 1] >= -0.3 - 1e-15) & (found.q[:, 1] <= 0.5 + 1e-15)).all()
-    contradiction = with_limits(model, {"joint4": Limits(-0.7, 0.9), "joint1": Limits(1.0, 1.5)})
-    with pytest.raises(mbs.ModelError, match="'joint1'"):
-        inverse_kinematics(contradiction, targets, "body5")
-
-
-def least_squares(lower, upper):
-    """Return a task of three coordinates within limits, for one damped step of the search."""
-    metric = np.array([1.0, 4.0, 1.0])
-    return Task(None, "", False, [0, 1, 2], lower, upper, metric, np.zeros(2), 1)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("at_upper", [False, True])
-def test_step_of_the_search_holds_a_coordinate_that_is_pushed_out_of_its_range(at_upper):
-    """The others then move as if it were fixed: the damped step of the problem without it."""
-    rng = np.random.default_rng(4)
-    J, damping = rng.uniform(-1.0, 1.0, (1, 6, 3)), np.array([0.2])
-    e = J[..., 0] * (1.0 if at_upper else -1.0) + 0.1 * rng.uniform(-1.0, 1.0, (1, 6))
-    descent = (J[0].T @ e[0])[0]
-    assert (descent > 0.0) == at_upper
-    free, limit = np.full(3, np.inf), np.array([0.5, np.inf, np.inf])
-    task = least_squares(-free, limit) if at_upper else least_squares(-limit, free)
-    x = np.array([[0.5 if at_upper else -0.5, 0.1, -0.2]])
-    ahead, predicted = _step(task, x, e, J, damping)
-    A = J[0].T @ J[0]
-    size = np.mean(np.diag(A) / task.metric)
-    H = A[1:, 1:] + 0.2 * size * np.diag(task.metric[1:])
-    step = np.linalg.solve(H, J[0, :, 1:].T @ e[0])
-    assert_close(ahead[0] - x[0], [0.0, *step], 1e-12)
-    actual = 0.5 * e[0] @ e[0] - 0.5 * np.sum((e[0] - J[0, :, 1:] @ step) ** 2)
-    assert_close(predicted, [actual], 1e-12)
-
-
-@pytest.mark.backend_independent
-def test_step_of_the_search_moves_a_coordinate_at_its_limit_back_inside():
-    J, e = np.eye(6)[None, :, :3], np.array([[0.3, -0.2, 0.1, 0.0, 0.0, 0.0]])
-    task = least_squares(np.array([0.0, -1.0, -1.0]), np.array([1.0, 0.0, 1.0]))
-    ahead, _ = _step(task, np.zeros((1, 3)), e, J, np.array([0.0]))
-    assert_close(ahead, [[0.3, -0.2, 0.1]], 1e-12)
-    narrow = least_squares(np.array([0.0, -1.0, -1.0]), np.array([0.25, 0.0, 1.0]))
-    ahead, _ = _step(narrow, np.zeros((1, 3)), e, J, np.array([0.0]))
-    assert_close(ahead, [[0.25, -0.2, 0.1]], 1e-12)
-
-
-@pytest.mark.parametrize("limit", mostly_slow([1.0, 1.5, 2.0, 2.6], [1.0, 2.6]))
-def test_targets_at_the_corners_of_the_limits_are_found(limit):
-    """Poses that all joints reach at limits alone, to rounding."""
-    axes = np.array([[0, 0, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]])
-    arm = six_axes(axes, limit)
-    corners = np.array(list(itertools.product((-limit, limit), repeat=6)))
-    targets = mbs.forward_kinematics(arm, corners, bodies=["l6"])[:, 0]
-    found = mbs.inverse_kinematics(arm, targets, "l6")
-    assert found.success.all()
-    assert (np.abs(found.q) <= limit).all()
-    reached = mbs.forward_kinematics(arm, found.q, bodies=["l6"])[:, 0]
-    assert_close(reached, targets, 1e-7)
-
-
-def six_axes(axes, limit):
-    text = '<robot name="r"><link name="l0"/>'
-    for k, (x, y, z) in enumerate(axes, 1):
-        text += (
-            f'<link name="l{k}"/><joint name="j{k}" type="revolute"><parent link="l{k - 1}"/>'
-            f'<child link="l{k}"/><origin xyz="{0.3 * (k > 1)} 0 0"/><axis xyz="{x} {y} {z}"/>'
-            f'<limit lower="{-limit}" upper="{limit}" effort="1" velocity="1"/></joint>'
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return mbs.Model.from_urdf(text + "</robot>")

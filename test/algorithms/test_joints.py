@@ -23,7 +23,6 @@ from twins import MIXED, Twin, fixed, floating, mixed
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.kernels import traced_on
-from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.model.coordinates import checked_positions
@@ -32,7 +31,6 @@ from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-FRAMES = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
 ANGULAR_FIRST = np.roll(np.eye(6), 3, axis=0)
 METHODS = ("articulated_body", "udut", "mass_matrix")
 ROBOTS = {
@@ -213,27 +211,6 @@ def test_configurations_of_pinocchio(t):
     assert_close(mbs.position_rates(m, q, v), slope, 1e-8)
 
 
-@every_twin
-def test_kinematics_of_pinocchio(t):
-    t = twin(t)
-    m, T = t.model, t.T
-    (q, v, a), (pq, pv, pa) = t.state(5)
-    pin.forwardKinematics(t.pin, t.data, pq, pv, pa)
-    pin.computeJointJacobiansTimeVariation(t.pin, t.data, pq, pv)
-    pin.updateFramePlacements(t.pin, t.data)
-    for body in m.body_names[-2:]:
-        k = t.pin.getFrameId(body)
-        pose = mbs.forward_kinematics(m, q, bodies=[body])[0]
-        assert_close(pose, t.data.oMf[k].homogeneous, 1e-12)
-        for rep, frame in FRAMES.items():
-            J = ANGULAR_FIRST @ pin.getFrameJacobian(t.pin, t.data, k, frame) @ T
-            Jd = ANGULAR_FIRST @ pin.getFrameJacobianTimeVariation(t.pin, t.data, k, frame) @ T
-            assert_close(mbs.jacobian(m, q, body, representation=rep), J, 1e-12)
-            assert_close(mbs.jacobian_rate(m, q, v, body, representation=rep), Jd, 1e-12)
-            Vd = mbs.accelerations(m, q, v, a, bodies=[body], representation=rep)[0]
-            assert_close(Vd, J @ a + Jd @ v, 1e-12)
-
-
 def along(function, model, q, direction):
     """Return the derivative of ``function(tree, q)`` along g exp(S d), by Taylor series."""
     tree = Tree(model)
@@ -277,37 +254,6 @@ def test_derivatives_along_the_groups(seed):
 
             second = mbs.jacobian_derivative(m, q, body, (k, j), representation=rep)
             assert_close(second, along(dJ, m, q, np.eye(m.n)[j]), 1e-12, (rep, k, j))
-
-
-@pytest.mark.long
-def test_rates_of_torques_and_jerks():
-    m = mixed(1).model
-    q, v, a = m.random_state(1)
-    b, c = np.random.default_rng(0).normal(size=(2, m.n))
-    h, steps = 1e-3, 400
-
-    def at(t):
-        x = q
-        for s in (np.arange(steps) + 0.5) * t / steps:  # midpoint rule
-            x = mbs.displaced(m, x, (v + a * s + b * s**2 / 2 + c * s**3 / 6) * t / steps)
-        rates = v + a * t + b * t**2 / 2 + c * t**3 / 6, a + b * t + c * t**2 / 2
-        return x, *rates, b + c * t
-
-    def slope(f):
-        return (f(*at(h)) - f(*at(-h))) / (2 * h)
-
-    taud, taudd = mbs.inverse_dynamics_rates(m, q, v, a, b, c)
-    assert_close(taud, slope(lambda x, v, a, _: mbs.inverse_dynamics(m, x, v, a)), 1e-5)
-    zero = np.zeros(m.n)
-    rates = slope(lambda x, v, a, b: mbs.inverse_dynamics_rates(m, x, v, a, b, zero).taud)
-    assert_close(taudd, rates, 1e-5)
-    for rep in REPRESENTATIONS:
-        jerks = mbs.jerks(m, q, v, a, b, representation=rep)
-        found = slope(lambda x, v, a, _, rep=rep: mbs.accelerations(m, x, v, a, representation=rep))
-        assert_close(jerks, found, 1e-5, rep)
-    point = (0.1, 0.2, 0.3)
-    found = slope(lambda x, v, *_: mbs.point_velocity(m, x, v, point, m.body_names[-1]))
-    assert_close(mbs.point_acceleration(m, q, v, a, point, m.body_names[-1]), found, 1e-5)
 
 
 @pytest.mark.long
@@ -428,26 +374,3 @@ def test_quaternions_need_no_unit_length_but_some():
         mbs.inverse_dynamics(m, scaled, v, a)
     with pytest.raises(mbs.ArgumentError, match=name):
         checked_positions(m.joints, "q", scaled)
-
-
-@pytest.mark.long
-def test_closed_forms():
-    m = mixed(5).model
-    q, v, a = m.random_state(5)
-    system = DynamicSystem(m, q, v, a)
-    assert_close(system.torques, mbs.inverse_dynamics(m, q, v, a), 1e-12)
-    assert_close(system.torques_from_momenta, system.torques, 1e-11)
-    assert_close(system.torques_from_lagrange, system.torques, 1e-12)
-    assert_close(system.mass_matrix, mbs.mass_matrix(m, q), 1e-12)
-    C = mbs.coriolis_matrix(m, q, v)
-    assert_close(system.C_christoffel, C, 1e-12)
-    assert_close(system.mass_matrix_rate, C + C.T, 1e-12)
-    assert_close(system.C_skew + system.C_skew.T, C + C.T, 1e-12)
-    rate = mbs.generalized_momentum(m, q, v).rate + system.torques
-    assert_close(system.momentum_rate, rate, 1e-12)
-    for rep, letter in zip(REPRESENTATIONS, "bshm", strict=True):
-        V = mbs.twists(m, q, v, representation=rep)
-        Vd = mbs.accelerations(m, q, v, a, representation=rep)
-        assert_close(getattr(system, f"V_{letter}"), V.reshape(-1), 1e-12, rep)
-        assert_close(getattr(system, f"Vd_{letter}"), Vd.reshape(-1), 1e-12, rep)
-        assert_close(system.rates_from_twists(V.reshape(-1), rep), v, 1e-10, rep)

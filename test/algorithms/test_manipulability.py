@@ -7,15 +7,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from arms import ARMS, Pinocchio, every_arm, model_of
-from mechanisms import MECHANISMS, every_mechanism, random_mechanism
-from reference import Reference, assert_close
+from mechanisms import MECHANISMS, every_mechanism
+from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.manipulability import (
-    inverse_condition_number,
     manipulability,
     manipulability_gradient,
-    singular_values,
 )
 
 ROWS = {"all": range(6), "angular": range(3), "linear": range(3, 6), (1, 3, 5): (1, 3, 5)}
@@ -70,32 +68,6 @@ def test_a_planar_arm_by_hand():
     assert_close(gradient, np.stack([0.0 * slope, slope], axis=-1), 1e-14)
 
 
-@pytest.mark.parametrize("length", range(1, 6))
-def test_fewer_joints_than_rows(length):
-    """The product of the singular values that there are: sqrt(det(J^T J))."""
-    mechanism = random_mechanism(length, range(-1, length - 1))
-    body, q = mechanism.model.body_names[-1], random_q(mechanism.model)
-    J = Reference(mechanism, q).jacobian(length - 1, "hybrid")
-    expected = np.sqrt(np.linalg.det(J.T @ J))
-    assert manipulability(mechanism.model, q, body) == pytest.approx(expected, 1e-10)
-
-
-@pytest.mark.parametrize("mechanism", ["tree", "forest", "mimics"])
-def test_joints_that_do_not_move_the_body_do_not_count(mechanism):
-    mechanism = MECHANISMS[mechanism]
-    model, q = mechanism.model, random_q(mechanism.model)
-    for i, body in enumerate(model.body_names):
-        J = Reference(mechanism, q).jacobian(i, "hybrid")
-        moved = np.any(J != 0.0, axis=0)
-        s = np.linalg.svd(J[:, moved], compute_uv=False)
-        assert s[-1] > 1e-3
-        assert_close(singular_values(model, q, body), s, 1e-12)
-        assert_close(manipulability(model, q, body), np.prod(s), 1e-12)
-        gradient = manipulability_gradient(model, q, body)
-        assert not np.any(gradient[~moved])
-        assert np.any(gradient) or moved.sum() == 1
-
-
 def assert_gradient(model, q, body, rows, tolerance=1e-7):
     h = 1e-5
     steps = h * np.eye(model.n)
@@ -122,40 +94,3 @@ def test_singular_ur5(joint):
     q[joint] = 0.0
     assert manipulability(model, q, "tool0") == 0.0
     assert np.array_equal(manipulability_gradient(model, q, "tool0"), np.zeros(6))
-    assert inverse_condition_number(model, q, "tool0") < 1e-15
-
-
-@pytest.mark.parametrize("angle", [1e-3, 1e-6, -1e-9, 1e-12])
-def test_close_to_a_singular_configuration(angle):
-    model = two_links(0.5, 0.3)
-    q = [0.7, angle]
-    w = manipulability(model, q, "tip", rows=(3, 4))
-    assert w == pytest.approx(0.15 * abs(np.sin(angle)), rel=1e-3)
-    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
-    assert_close(gradient, [0.0, 0.15 * np.sign(angle) * np.cos(angle)], 1e-3)
-    assert gradient[1] == pytest.approx(0.15 * np.sign(angle), rel=1e-3)
-
-
-@every_selection
-@every_arm
-def test_singular_values_are_those_of_pinocchios_jacobian(name, rows):
-    model = model_of(name)
-    for q in random_q(model, 3):
-        J = pin_jacobian(name, q)
-        for length in (1.0, 0.4):
-            scaled = np.vstack([J[:3], J[3:] / length])[list(ROWS[rows])]
-            s = np.linalg.svd(scaled, compute_uv=False)
-            options = {"rows": rows, "length": length}
-            assert_close(singular_values(model, q, ARMS[name], **options), s, 1e-11)
-            ratio = inverse_condition_number(model, q, ARMS[name], **options)
-            assert ratio == pytest.approx(s[-1] / s[0], rel=1e-9)
-
-
-def test_the_characteristic_length_takes_the_unit_out():
-    """The same arm in millimetres has the same condition number if the length is in millimetres."""
-    small, large = two_links(0.5, 0.3), two_links(500.0, 300.0)
-    q = random_q(small, 10)
-    expected = inverse_condition_number(small, q, "tip", rows=(2, 3, 4), length=0.8)
-    found = inverse_condition_number(large, q, "tip", rows=(2, 3, 4), length=800.0)
-    assert_close(found, expected, 1e-13)
-    assert np.abs(inverse_condition_number(small, q, "tip", rows=(2, 3)) - expected).max() > 0.01

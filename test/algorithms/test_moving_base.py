@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from cases import mostly_slow
-from mechanisms import FOREST, pose, random_mechanism
-from reference import Reference, assert_close
+from mechanisms import pose
+from reference import assert_close
 from robots import robot
 from test_pinocchio import angular_first
 from urdf_reference import load, pin_positions
@@ -99,37 +98,3 @@ def test_an_accelerated_base_is_gravity_and_falls_weightless():
         model, q, 0 * q, 0 * q, base_acceleration=[0.0, 0.0, 0.0, *model.gravity]
     )
     assert_close(falling, 0 * q)
-
-
-@with_auto
-def test_a_tree_on_a_body_of_another_tree(representation):
-    """Cut off what a body of a tree carries: that body is a base that moves."""
-    whole = random_mechanism(51, FOREST)
-    rng = np.random.default_rng(6)
-    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, whole.n))
-    reference = Reference(whole, q)
-    carrier, chosen = 2, [4, 6]  # bodies 5 and 7: one on body 3, the other on it
-    C = reference.C[carrier]
-    twist = reference.jacobian(carrier, "body_fixed") @ qd
-    kinematic = mbs.accelerations(whole.model, q, qd, qdd, representation="body_fixed")[carrier]
-    part = replace(
-        whole,
-        parents=(-1, 0),
-        coordinate=(0, 1),
-        gravity=C[:3, :3].T @ whole.gravity,
-        **{
-            name: getattr(whole, name)[chosen]
-            for name in ("homes", "screws", "masses", "coms", "tensors", "ratio", "offset")
-        },
-    )
-    assert [whole.parents[i] for i in chosen] == [carrier, chosen[0]]
-    tau = reference.inverse_dynamics(qd, qdd)[chosen]
-    motion = q[chosen], qd[chosen], qdd[chosen]
-    same = {"representation": representation}
-    found = mbs.inverse_dynamics(part.model, *motion, None, twist, kinematic, **same)
-    assert_close(found, tau)
-    for method in METHODS:
-        back = mbs.forward_dynamics(
-            part.model, *motion[:2], tau, None, twist, kinematic, method=method, **same
-        )
-        assert_close(back, motion[2])

@@ -70,17 +70,6 @@ def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization
             assert all(abs(x) < 0.02 * totals[0] for x in second)
 
 
-def test_a_singular_mass_matrix_has_no_counts():
-    massless = "<robot name='r'><link name='a'/><link name='b'/><joint name='j' type='continuous'>"
-    with pytest.warns(mbs.ModelWarning):
-        model = mbs.Model.from_urdf(
-            massless + "<parent link='a'/><child link='b'/></joint></robot>"
-        )
-    rows = {row.title: row.operations for row in algorithm_counts(model)}
-    assert rows["forward_dynamics"] == {}
-    assert rows["mass_matrix"] != {}
-
-
 @pytest.mark.parametrize("robot", ["slender", "arm7"])
 def test_body_fixed_recursions_need_the_fewest_operations(robot):
     """Also for the twist of the last body of a chain, which passes through all others."""

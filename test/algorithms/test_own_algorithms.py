@@ -43,12 +43,6 @@ def push_torques(model: Tree, q: ArrayLike, force: Annotated[ArrayLike, (3,)], b
     return mbs.jacobian(model, q, body, representation="hybrid")[3:].T @ force
 
 
-@algorithm(invariant=True)
-def weighed(model, q: ArrayLike, weights: Annotated[ArrayLike | None, ("n",)] = None):
-    """Return the weighted positions."""
-    return q if weights is None else weights * q
-
-
 def test_an_array_that_changes_is_compiled_once(arm, traced):
     q = np.linspace(0.1, 0.7, 7)
     J = mbs.jacobian(arm, q, "link7", representation="hybrid")[3:]
@@ -58,14 +52,6 @@ def test_an_array_that_changes_is_compiled_once(arm, traced):
     forces = np.arange(12.0).reshape(4, 3)
     np.testing.assert_allclose(push_torques(arm, q, forces, "link7"), forces @ J, atol=1e-12)
     assert traced.count("push_torques") == 1
-
-
-def test_an_array_of_the_size_of_the_model_can_be_absent(arm):
-    q = np.linspace(0.1, 0.7, 7)
-    np.testing.assert_array_equal(weighed(arm, q), q)
-    np.testing.assert_array_equal(weighed(arm, q, weights=2.0 * np.ones(7)), 2.0 * q)
-    with pytest.raises(mbs.ArgumentError, match="weights"):
-        weighed(arm, q, weights=np.ones(3))
 
 
 def test_arrays_of_any_name_are_compiled_together_and_exported(arm, tmp_path):

@@ -147,31 +147,6 @@ def test_jacobians_of_leaves_and_a_merged_link(robot, representation):
         assert_agrees(robot, mbs.jacobian, robot.state[:1], expected, backends, **options)
 
 
-@every_representation
-def test_torques_of_motions_under_wrenches(robot, representation):
-    expected = np.zeros((STATES, robot.model.n))
-    wrenches = np.zeros_like(robot.wrenches)
-    for k in range(STATES):
-        q, v, a = robot.of(k)
-        pin.forwardKinematics(robot.pin, robot.data, q)
-        forces = pin.StdVec_Force()
-        forces.extend([pin.Force.Zero()] * len(robot.pin.joints))
-        for i, body in enumerate(robot.model.bodies):
-            moment, force = robot.wrenches[k, i, :3], robot.wrenches[k, i, 3:]
-            forces[robot.joint(body)] = applied = pin.Force(force, moment)
-            C = robot.data.oMi[robot.joint(body)]
-            wrenches[k, i] = {
-                "spatial": angular_first(C.act(applied).vector),
-                "hybrid": [*(C.rotation @ moment), *(C.rotation @ force)],
-                "mixed": [*moment, *(C.rotation @ force)],
-                "body_fixed": [*moment, *force],
-            }[representation]
-        expected[k] = robot.T.T @ pin.rnea(robot.pin, robot.data, q, v, a, forces)
-    arrays = [*robot.state, wrenches]
-    options = {"wrenches": True, "representation": representation}
-    assert_agrees(robot, mbs.inverse_dynamics, arrays, expected, **options)
-
-
 @pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
 def test_torques_where_pinocchio_follows_mimic_joints(name):
     model = load(robot_file(name))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +15,7 @@ from twins import tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms._algorithm import NAMED
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.resources import robot_path
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -85,29 +81,3 @@ def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, m
         expected, found = (results(algorithm, x, **options) for x in (made, model))
         for a, b in zip(found, expected, strict=True):
             assert_close(a, b, 1e-10 * max(1.0, np.abs(b).max(initial=0.0)), representation)
-
-
-def test_models_that_share_kernels_keep_their_placements():
-    first = displaced(ARM, ["link2"], 1)
-    second = displaced(first, ["tool"], 2)
-    third = displaced(ARM, ["tool"], 2)  # of the same names as none of them
-    q, qd, qdd = ARM.random_state(1)
-    assert (placed_links(first), placed_links(second), placed_links(third)) == (
-        ("link2",),
-        ("link2", "tool"),
-        ("tool",),
-    )
-    for model in (first, second, third, pickle.loads(pickle.dumps(second)), ARM):
-        made = replace(model, _placed=())
-        assert_close(
-            mbs.inverse_dynamics(model, q, qd, qdd), mbs.inverse_dynamics(made, q, qd, qdd)
-        )
-        assert_close(mbs.pose(model, q, "tool"), mbs.pose(made, q, "tool"))
-    assert placed_links(second.locked({"joint1": 0.0})) == ()
-    assert placed_links(second.with_frame("tcp", "tool", np.eye(4))) == placed_links(second)
-    stepper = Stepper(first)
-    stepper.model = other = displaced(ARM, ["link2"], 5)
-    step = np.stack([q, qd]), np.zeros(7), 1e-3
-    assert_close(stepper.step(*step), Stepper(replace(other, _placed=())).step(*step), 1e-12)
-    with pytest.raises(ArgumentError, match="model"):
-        stepper.model = second

@@ -5,22 +5,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
-import pytest
-from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
 from mechanisms import MECHANISMS, every_mechanism
-from reference import Reference, assert_close
+from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.points import (
-    frame_jacobian,
-    frame_twist,
     point_jacobian,
     point_velocity,
 )
-
-REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 def state(n):
@@ -31,22 +23,6 @@ def state(n):
 def some_bodies(mechanism):
     """One near a root, one further out and the last."""
     return sorted({0, mechanism.nb // 2, mechanism.nb - 1})
-
-
-@every_representation
-@every_mechanism
-def test_offset_frames_of_bodies(name, representation):
-    mechanism = MECHANISMS[name]
-    q, qd, point = state(mechanism.n)
-    reference, placement = Reference(mechanism, q), np.eye(4)
-    placement[:3, 3] = point
-    for i in some_bodies(mechanism):
-        body = mechanism.model.body_names[i]
-        J = reference.jacobian(i, representation, placement)
-        found = frame_jacobian(mechanism.model, q, point, body, representation=representation)
-        assert_close(found, J)
-        V = frame_twist(mechanism.model, q, qd, point, body, representation=representation)
-        assert_close(V, J @ qd)
 
 
 @every_mechanism
@@ -71,22 +47,3 @@ def test_point_moves_as_its_jacobian_says(name):
         )
         rate = (after - before) / (2 * h)
         assert_close(mbs.point_acceleration(mechanism.model, q, qd, qdd, point, body), rate, 1e-7)
-
-
-@every_arm
-def test_offset_frames_are_pinocchios(name):
-    """At a point of a merged link, whose frame is turned against that of its body."""
-    model, pinocchio, body = model_of(name), Pinocchio(name), ARMS[name]
-    q, qd, point = state(model.n)
-    link = pinocchio.model.frames[pinocchio.frame]
-    at = link.placement * pin.SE3(np.eye(3), point)
-    pinocchio.frame = pinocchio.model.addFrame(
-        pin.Frame("offset", link.parentJoint, at, pin.OP_FRAME)
-    )
-    for representation in LOCAL:
-        J, options = pinocchio.jacobian(q, representation), {"representation": representation}
-        assert_close(frame_jacobian(model, q, point, body, **options), J, 1e-12)
-        assert_close(frame_twist(model, q, qd, point, body, **options), J @ qd, 1e-12)
-    J = pinocchio.jacobian(q, "hybrid")[3:]
-    assert_close(point_jacobian(model, q, point, body), J, 1e-12)
-    assert_close(point_velocity(model, q, qd, point, body), J @ qd, 1e-12)

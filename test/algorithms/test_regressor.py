@@ -11,11 +11,10 @@ turn about axes parallel to the first.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, TREE, every_mechanism, random_mechanism
+from mechanisms import MECHANISMS, every_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import load
@@ -51,49 +50,6 @@ def test_torques_are_the_regressor_times_the_parameters(name):
         com = mechanism.masses[i] * mechanism.coms[i]
         assert_close(pi[10 * i : 10 * i + 4], [M[3, 3], *com], 1e-15)
         assert_close(pi[10 * i + 4 : 10 * i + 10], M[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], 1e-15)
-
-
-def test_payload_and_gravity():
-    mechanism = random_mechanism(41, TREE)
-    q, qd, qdd = motion(mechanism.n)
-    gravity = (1.0, 2.0, -3.0)
-    model = mechanism.model.with_gravity(gravity).with_payload("body5", 2.0, (0.1, 0.0, 0.2))
-    change = inertial_parameters(model) - inertial_parameters(mechanism.model)
-    assert set(np.flatnonzero(change)) <= set(range(40, 50))
-    load = [2.0, 0.2, 0.0, 0.4, 0.08, 0.0, -0.04, 0.1, 0.0, 0.02]
-    assert_close(change[40:50], load, 1e-15)
-    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
-    tau = mbs.inverse_dynamics(model, q, qd, qdd)
-    assert_close(Y @ inertial_parameters(model), tau)
-    assert np.abs(Y @ inertial_parameters(mechanism.model) - tau).max() > 1.0
-
-
-@lru_cache
-def planar_arm(n):
-    """Links in a row that turn about parallel y axes, in a vertical plane."""
-    homes = np.array([np.eye(4)] * n)
-    homes[1:, 0, 3] = 0.4
-    M = mbs.spatial_inertia(1.0, (0.2, 0.01, -0.02), np.diag([0.01, 0.02, 0.03]))
-    screws = [[0, 1, 0, 0, 0, 0]] * n
-    return mbs.Model.from_screws(range(-1, n - 1), homes, screws, [M] * n, frame="body_fixed")
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_planar_arms(n):
-    vertical = planar_arm(n)
-    assert len(base_parameters(vertical).columns) == 7 * n - 4 * n
-    horizontal = vertical.with_gravity((0.0, 9.81, 0.0))
-    assert len(base_parameters(horizontal).columns) == 7 * n - 4 * n - 2
-
-
-def test_pendulum_by_hand():
-    """tau = yy qdd - (m z sin + m x cos) g, about a horizontal y axis through the origin."""
-    base = base_parameters(planar_arm(1))
-    assert base.columns == (1, 3, 7)
-    np.testing.assert_array_equal(base.combination, np.eye(10)[[1, 3, 7]])
-    Y = mbs.inverse_dynamics_regressor(planar_arm(1), [0.7], [2.0], [3.0])
-    g = 9.81
-    assert_close(Y[0, [1, 3, 7]], [-g * np.cos(0.7), -g * np.sin(0.7), 3.0], 1e-14)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import MECHANISMS, every_mechanism, pose, random_mechanism
+from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, exponential, hat, twist
 from test_algorithms import POSITIONS
 
@@ -22,7 +22,6 @@ REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 STEP = 1e-3
 
 most_positions_slow = pytest.mark.parametrize("where", mostly_slow(POSITIONS, ("tiny", "generic")))
-every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 def with_frame(model, name, body, placement):
@@ -88,19 +87,6 @@ def test_pose_and_jacobian(name, where):
         assert_close(dJ, case.derivative(jacobian), 1e-10, representation)
 
 
-@every_representation
-@pytest.mark.parametrize("name", ["screw chain", "tree", "forest"])
-def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representation):
-    model = MECHANISMS[name].model
-    q = model.random_state(1).q
-    args = model, q, model.screws().screws, model.body_names[-1], model.joint_names
-    body = model.body_names[-1]
-    J = mbs.jacobian(model, q, body, representation=representation)
-    assert_close(pose_sensitivity(*args, representation=representation), J, 1e-13)
-    H = mbs.kinematic_hessian(model, q, body, representation=representation)
-    assert_close(jacobian_sensitivity(*args, representation=representation), H, 1e-12)
-
-
 @pytest.mark.long
 @most_positions_slow
 @every_mechanism
@@ -124,16 +110,3 @@ def test_torques(name, where):
     for k, unit in enumerate(np.eye(len(case.joints))):
         near, nearer = (torques(h * unit) - torques(-h * unit) for h in (STEP, STEP / 2))
         assert_close(found[:, k], (8 * nearer - near) / (6 * STEP), 1e-8, what=case.joints[k])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("parents", [range(-1, 15), [(i - 1) // 2 for i in range(15)]])
-def test_torques_by_the_screws_of_the_joints_themselves(parents):
-    """In a chain that is deep enough for pairs to meet in the ground, and in a tree."""
-    model = random_mechanism(4, parents).model
-    q, qd, qdd = model.random_state(3)
-    expected, _, _ = mbs.inverse_dynamics_derivatives(model, q, qd, qdd)
-    chosen = np.random.default_rng(5).permutation(model.n)[:8]
-    joints = [model.joint_names[k] for k in chosen]
-    found = mbs.torque_sensitivity(model, q, qd, qdd, model.screws().screws[chosen], joints)
-    assert_close(found, expected[:, chosen], 1e-11 * np.abs(expected).max())

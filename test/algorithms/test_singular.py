@@ -15,14 +15,12 @@ import pytest
 from backends import BACKENDS
 from mechanisms import random_mechanism
 from reference import Reference, assert_close
-from robots import robot
 from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics import linearize
 from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.representation.tree import Tree
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent  # where a kernel is evaluated, both are named
 
@@ -77,23 +75,6 @@ def test_a_leaf_without_mass(solver, arrays, options):
     assert mbs.bias_torques(model, *zeros[:1], np.ones(2)).shape == (2,)
 
 
-@every_solver
-def test_massless_bodies_may_carry_others(solver, arrays, options):
-    model = planar((0.0, (0.0, 0.0, 0.0)), (1.0, HEAVY), (1.0, HEAVY))
-    found = solver(model, *[np.full(3, 0.4)] * arrays, **options)
-    for output in found if isinstance(found, tuple) else [found]:
-        assert np.isfinite(output).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "joint"), [("romeo.urdf", "RHand"), ("romeo_laas_small.urdf", "r_gripper_joint")]
-)
-def test_real_robots_with_massless_fingers(name, joint):
-    model = load(robot(name))
-    with pytest.raises(mbs.SingularError, match=f"'{joint}'"):
-        mbs.compile(mbs.forward_dynamics, model, representation="body_fixed")
-
-
 def coaxial(seed):
     """A chain of four, where joints 2 and 3 have the same axis and nothing lies between them."""
     mechanism = random_mechanism(seed, range(-1, 3), ["revolute"], massless=(1,))
@@ -139,58 +120,3 @@ def test_little_inertia_is_not_none(method, backend):
 
 # The second link has the inertia -0.2 about its centre, 0.05 about its joint; so the inertia that
 # the first joint feels while the second gives way depends on the angle between them.
-INDEFINITE = [(0.1, (0.001, 0.002, 0.002)), (1.0, (-0.2, -0.2, -0.2))]
-
-
-def first_pivot(q2):
-    m1, m2, own1, own2, l = 0.1, 1.0, 0.002, -0.2, 0.5
-    M22 = own2 + m2 * l**2
-    M12 = M22 + m2 * l * np.cos(q2)
-    M11 = own1 + m1 * l**2 + own2 + m2 * (1 + l**2 + 2 * l * np.cos(q2))
-    return M11 - M12**2 / M22
-
-
-@every_backend
-@every_solver
-def test_a_negative_inertia(solver, arrays, options, backend):
-    model = planar(*INDEFINITE)
-    good, bad = np.array([0.3, np.pi / 2]), np.array([0.3, 0.1])
-    assert first_pivot(good[1]) > 0.0 > first_pivot(bad[1])
-    assert_close(np.linalg.det(mbs.mass_matrix(model, bad)), 0.05 * first_pivot(bad[1]))
-    kernel = mbs.compile(solver, model, backend=backend, **options)
-    same = [good] * (arrays - 1)
-    kernel(good, *same)
-    said = "singular: joint 'joint1' moves no inertia"
-    with pytest.raises(mbs.SingularError, match=rf"{solver.__name__}: .*{said}$"):
-        kernel(bad, *same)
-    with pytest.raises(mbs.SingularError, match=rf"{said}.*\[3\]"):
-        kernel(np.array([good, good, good, bad, bad]), *same)
-    grid = np.broadcast_to(good, (3, 4, 2)).copy()
-    grid[2, 1] = bad
-    with pytest.raises(mbs.SingularError, match=rf"{said}.*\[2, 1\]"):
-        kernel(grid, *same)
-    kernel(good, *same)  # and it still works
-
-
-@every_backend
-def test_a_leaf_without_mass_under_a_payload(backend):
-    """The load is an input: only the kernel can say whether there is any."""
-    model = planar((1.0, HEAVY), (0.0, (0.0, 0.0, 0.0))).with_payload("b", 2.0, (0.5, 0.0, 0.0))
-    kernel = mbs.compile(mbs.forward_dynamics, model, backend=backend)
-    x = np.array([0.3, -0.4])
-    qdd = kernel(x, x, x)
-    assert_close(mbs.inverse_dynamics(model, x, x, qdd), x)
-    with pytest.raises(mbs.SingularError, match="'joint2'"):
-        kernel(x, x, x, model.gravity, np.zeros((1, 10)))
-    loads = np.array([1.0, 0.5, 0.0])[:, None, None] * model.payloads.parameters
-    with pytest.raises(mbs.SingularError, match=r"'joint2'.*\[2\]"):
-        kernel(x, x, x, payload=loads)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_not_finite_is_said(backend):
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    kernel = mbs.compile(mbs.forward_dynamics, arm, backend=backend)
-    q = np.full(arm.n, np.nan)
-    with pytest.raises(mbs.SingularError, match="finite"):
-        kernel(q, np.zeros(arm.n), np.zeros(arm.n))

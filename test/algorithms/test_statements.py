@@ -20,6 +20,8 @@ from mbs_dynamics.closed_form.kinematics import shift, turn
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import Ad, ad, inverse
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import one_screw
+from mbs_dynamics.model.joints import Connection
 from mbs_dynamics.representation import from_body_fixed
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
@@ -34,8 +36,17 @@ def test_unit_screws_of_the_three_kinds_of_joints():
     S_parent, S_body = np.array([pose(rng) for _ in range(6)]).reshape(2, 3, 4, 4)
     h = 0.07
     Z = [(0, 0, 1, 0, 0, 0), (0, 0, 1, 0, 0, h), (0, 0, 0, 0, 0, 1)]
-    M = [mbs.spatial_inertia(1.0, np.zeros(3), np.eye(3))] * 3
-    model = mbs.Model.from_joint_frames([-1, 0, 1], S_parent, S_body, Z, M)
+    model = mbs.Model.from_joints(
+        Connection(
+            name=f"j{i}",
+            joint=one_screw("Z", Z[i]),
+            body=f"b{i}",
+            parent=f"b{i - 1}" if i else None,
+            S_parent=S_parent[i],
+            S_body=S_body[i],
+        )
+        for i in range(3)
+    )
     assert [joint.kind for joint in model.joints] == ["revolute", "screw", "prismatic"]
     assert_close([joint.pitch for joint in model.joints[:2]], [0.0, h])
     assert model.joints[2].pitch == np.inf

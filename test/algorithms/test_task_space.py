@@ -10,21 +10,15 @@ import pytest
 from mechanisms import MECHANISMS, random_mechanism
 from mjcf_trees import evaluated
 from reference import assert_close
-from test_joints import ANGULAR_FIRST, FRAMES, twin
+from test_joints import ANGULAR_FIRST, twin
 from test_joints import with_groups as every_twin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import path
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+FRAMES = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
 TASK = (mbs.operational_space_inertia, mbs.dynamically_consistent_inverse, mbs.null_space_projector)
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def deepest(model):
@@ -116,65 +110,3 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
             mbs.accelerations, model, q, qd, qdd, bodies=[body], representation="hybrid"
         )[0]
         assert_close(Vd[chosen], A @ (F - bias), tolerance)
-
-
-@pytest.mark.long
-def test_loads_gravity_and_armature_are_inputs_of_the_kernels(arm):
-    q, qd, _ = arm.random_state(1)
-    held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))
-    rotors = dict(zip(arm.joint_names, np.arange(1.0, 8.0), strict=True))
-    for model in (held, held.with_gravity((1.0, 2.0, 3.0)), held.with_armature(rotors)):
-        loaded = model.loaded()
-        for function, rest in (
-            *((f, ("tool",)) for f in TASK),
-            (mbs.operational_space_bias, (qd, "tool")),
-            (mbs.centroidal_momentum_matrix, ()),
-            (mbs.centroidal_momentum_matrix_rate, (qd,)),
-        ):
-            assert_close(function(model, q, *rest), function(loaded, q, *rest), 1e-11)
-        J, M = mbs.jacobian(model, q, "tool"), mbs.mass_matrix(model, q)
-        A = J @ np.linalg.solve(M, J.T)
-        assert_close(mbs.operational_space_inertia(model, q, "tool") @ A, np.eye(6), 1e-10)
-
-
-def test_damping_is_an_input_with_batches(arm):
-    q = arm.random_state(1).q
-    damping = np.array([0.0, 0.1, 1.0])
-    found = mbs.operational_space_inertia(arm, q, "tool", damping=damping)
-    plain = np.linalg.inv(mbs.operational_space_inertia(arm, q, "tool"))
-    for k, d in enumerate(damping):
-        assert_close(found[k], np.linalg.inv(plain + d * d * np.eye(6)))
-        one = mbs.operational_space_inertia(arm, q, "tool", damping=d)
-        assert (one == found[k]).all()
-    batch = mbs.null_space_projector(arm, np.stack([q, q]), "tool", damping=damping[:2])
-    assert_close(batch[1], mbs.null_space_projector(arm, q, "tool", damping=0.1))
-    kernel = mbs.compile("operational_space_inertia", arm, body="tool", damping=True)
-    assert (kernel(q, 1.0) == found[2]).all()
-
-
-@pytest.mark.parametrize("function", [*TASK, mbs.operational_space_bias])
-def test_singular_postures_name_the_damping(function, arm):
-    """Stretched out, moved by fewer joints than rows, and of no mass."""
-    stretched = np.zeros(arm.n)
-    more = (stretched,) if function is mbs.operational_space_bias else ()
-    with pytest.raises(mbs.SingularError, match=r"'tool'.*damping="):
-        function(arm, stretched, *more, "tool")
-    assert np.isfinite(function(arm, stretched, *more, "tool", damping=0.05)).all()
-    with pytest.raises(mbs.SingularError, match=r"'link4'.*6 rows 4 coordinates.*rows="):
-        function(arm, arm.random_state(0).q, *more, "link4")
-    function(arm, arm.random_state(0).q, *more, "link4", rows="angular")
-
-
-def test_a_massless_mechanism_has_no_centre_of_mass():
-    massless = mbs.Model.from_screws(
-        [-1], np.eye(4)[None], [[0, 0, 1, 0, 0, 0]], np.zeros((1, 6, 6)), frame="spatial"
-    )
-    for function, given in (
-        (mbs.centroidal_momentum_matrix, 1),
-        (mbs.centroidal_momentum_matrix_rate, 2),
-        (mbs.centroidal_momentum_bias, 2),
-        (mbs.center_of_mass_jacobian, 1),
-        (mbs.center_of_mass_jacobian_rate, 2),
-    ):
-        with pytest.raises(mbs.SingularError, match="mass"):
-            function(massless, *[[0.3]] * given)

@@ -10,7 +10,6 @@ from backends import BACKENDS
 from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
 
 EVERYTHING = {
     "g": mbs.gravity_torques,
@@ -21,11 +20,6 @@ EVERYTHING = {
     "d": mbs.inverse_dynamics_derivatives,
     "T": mbs.kinetic_energy,
 }
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def separately(functions, model, arrays):
@@ -58,88 +52,3 @@ def test_together_they_give_what_they_give_alone(name, backend):
     for found, (key, value) in zip(results, expected.items(), strict=True):
         scale = max(1.0, np.abs(value).max())
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12 * scale, err_msg=key)
-
-
-def test_gravity_and_payload_are_inputs_and_compile_nothing(arm):
-    functions = [mbs.gravity_torques, mbs.bias_torques]
-    q, qd, _ = arm.random_state(2)
-    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
-    for model in (arm, held, arm.with_gravity((0.0, 0.0, 0.0))):
-        g, h = mbs.compile_together(functions, model)(q, qd)
-        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
-        np.testing.assert_allclose(h, mbs.bias_torques(model, q, qd), atol=1e-11)
-    kernel = mbs.compile_together(functions, held)
-    heavier = held.with_payload("tool", mass=3.0)
-    assert mbs.compile_together(functions, held) is kernel
-    assert mbs.compile_together(functions, heavier).program is kernel.program
-
-
-def test_without_defaults_every_call_gives_gravity_and_payloads(arm):
-    functions = [mbs.gravity_torques, (mbs.jacobian, {"body": "tool"})]
-    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
-    other = held.with_payload("tool", mass=3.0).with_gravity((0.0, 0.0, -1.0))
-    kernel = mbs.compile_together(functions, held, defaults=False)
-    assert mbs.compile_together(functions, other, defaults=False) is kernel
-    assert mbs.compile_together(functions, held) is not kernel
-    q, _, _ = arm.random_state(3)
-    for model in (held, other):
-        g, J = kernel(q, model.gravity, model.payloads.parameters)
-        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
-        np.testing.assert_allclose(J, mbs.jacobian(model, q, "tool"), atol=1e-14)
-    with pytest.raises(mbs.ArgumentError, match="gravity"):
-        kernel(q)
-
-
-@pytest.mark.backend_independent
-def test_what_is_shared_is_computed_once(arm):
-    functions = [mbs.gravity_torques, mbs.bias_torques, mbs.inverse_dynamics]
-    together = mbs.compile_together(functions, arm, backend="python").operations
-    alone = [mbs.compile(f, arm, backend="python").operations for f in functions]
-    assert max(x.total for x in alone) < together.total < 0.9 * sum(x.total for x in alone)
-    assert together.trigonometric == 2 * arm.n
-
-
-def test_a_guard_of_one_part_names_its_joint():
-    screws = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
-    inertias = np.zeros((2, 6, 6))
-    inertias[0] = mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), np.eye(3))
-    with pytest.warns(mbs.ModelWarning):
-        model = mbs.Model.from_screws([-1, 0], [np.eye(4)] * 2, screws, inertias, frame="spatial")
-    with pytest.raises(mbs.SingularError, match="joint2"):
-        mbs.compile_together([mbs.mass_matrix, mbs.inverse_mass_matrix], model)(np.zeros(2))
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(
-    ("functions", "said"),
-    [
-        ([], "at least one algorithm"),
-        ("gravity_torques", "sequence of algorithms"),
-        (mbs.gravity_torques, "sequence of algorithms"),
-        ([np.sin], "is not an algorithm"),
-        ([mbs.twists, mbs.twists], "'twists'"),
-        ({"1st": mbs.twists}, "'1st'"),
-        ({7: mbs.twists}, "7"),
-        ([(mbs.jacobian,)], r"pair \(algorithm, mapping of options\)"),
-        ([(mbs.jacobian, {})], "'body'"),
-        ([(mbs.jacobian, {"body": "nose"})], "'nose'"),
-        ([(mbs.twists, {"frame": 1})], r"twists .*'frame'"),
-        (
-            {
-                "tau": (mbs.inverse_dynamics, {"wrenches": True}),
-                "W": (mbs.joint_wrenches, {"wrenches": True, "representation": "hybrid"}),
-            },
-            "'wrenches' is not the same for all algorithms: tau takes .* body_fixed, W takes .* h",
-        ),
-        (
-            {
-                "a": (mbs.twist_derivatives, {"order": 1}),
-                "b": (mbs.twist_derivatives, {"order": 2}),
-            },
-            "'motion' is not the same",
-        ),
-    ],
-)
-def test_what_cannot_be_compiled_together_is_said(arm, functions, said):
-    with pytest.raises(mbs.MbsError, match=said):
-        mbs.compile_together(functions, arm, backend="python")

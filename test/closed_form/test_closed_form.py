@@ -303,15 +303,6 @@ def test_the_closed_forms_can_be_traced(name):
 
 
 @pytest.mark.backend_independent
-@pytest.mark.parametrize("argument", ["q", "qd", "qdd", "qddd"])
-@pytest.mark.parametrize("wrong", [[0.0], np.zeros((2, 7)), [np.nan] * 7, [None] * 7, "x"])
-def test_wrong_coordinates_are_refused_by_name(argument, wrong):
-    given = {"q": np.zeros(7), "qd": np.zeros(7), argument: wrong}
-    with pytest.raises(mbs.ArgumentError, match=rf"^{argument} "):
-        MovingSystem(MECHANISMS["tree"].model, **given)
-
-
-@pytest.mark.backend_independent
 def test_an_unknown_representation_is_refused():
     system = System(MECHANISMS["tree"].model, np.zeros(7))
     for function in (

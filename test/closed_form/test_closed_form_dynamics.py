@@ -218,17 +218,6 @@ def test_recursions_of_hybrid_accelerations(name):
             assert_close(A @ Vd_p + S * rate2 + bracket, Vd)
 
 
-def test_payloads_count():
-    mechanism, _, (q, qd, qdd, W), _ = state("tree")
-    load = "body4", 2.0, [0.1, -0.2, 0.3], 0.01 * np.diag([1.0, 1.2, 0.9])
-    model = mechanism.model.with_payload(*load).with_gravity([1.0, -2.0, 3.0])
-    system = DynamicSystem(model, q, qd, qdd, W)
-    expected = mbs.inverse_dynamics(model, q, qd, qdd, W, representation="body_fixed")
-    for torques in (system.torques, system.torques_from_momenta, system.torques_by_component):
-        assert_close(torques, expected)
-    assert_close(system.christoffel_symbols_by_binet, mbs.christoffel_symbols(model, q))
-
-
 @pytest.mark.long
 @pytest.mark.backend_independent  # the back ends are named here
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -254,10 +243,3 @@ def test_the_closed_forms_can_be_traced(name, backend):
         strict=True,
     ):
         assert_close(value, expected)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("wrong", [np.zeros(42), np.zeros((6, 6)), np.full((7, 6), np.nan), "x"])
-def test_wrong_wrenches_are_refused(wrong):
-    with pytest.raises(mbs.ArgumentError, match=r"^wrenches "):
-        DynamicSystem(MECHANISMS["tree"].model, np.zeros(7), np.zeros(7), wrenches=wrong)

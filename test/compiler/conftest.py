@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-
 import pytest
 
 
@@ -19,11 +16,3 @@ def _verified(monkeypatch: pytest.MonkeyPatch) -> None:
 
     passes = {target: tuple(map(verified, runs)) for target, runs in pipeline.PASSES.items()}
     monkeypatch.setattr(pipeline, "PASSES", passes)
-
-
-@pytest.fixture
-def young() -> Iterator[None]:
-    """Collections look at what the test itself has made, not at all that tests before it keep."""
-    gc.freeze()
-    yield
-    gc.unfreeze()

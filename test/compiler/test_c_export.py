@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import re
 import resource
 import subprocess
 
@@ -18,8 +17,6 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.resources import robot_path
 
 PANDA = "panda_description/urdf/panda.urdf"
@@ -43,9 +40,6 @@ int main(void)
   return status;
 }
 """
-
-
-LARGE = (mbs.gravity_torques, mbs.mass_matrix, mbs.forward_dynamics)
 
 
 @pytest.fixture
@@ -87,15 +81,6 @@ def without_address_limit():
     """Lift the limit of the address space: the address sanitizer reserves terabytes of it."""
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-@pytest.fixture
-def chain(monkeypatch):
-    """A tree of which every program is large; the largest needs memory of the caller."""
-    monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 300)
-    monkeypatch.setattr(pipeline, "CHUNK", 100)
-    monkeypatch.setattr(c, "C_STACK", 600)
-    return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
 
 @needs_compiler
@@ -185,48 +170,6 @@ def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
     tau, qdd = np.array([[float(x) for x in row[1:]] for row in rows]).T
     np.testing.assert_allclose(tau, mbs.gravity_torques(arm, q), atol=1e-12)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
-
-
-@needs_compiler
-@pytest.mark.parametrize("precision", ["double", "single"])
-def test_large_programs_are_the_kernels(tmp_path, monkeypatch, chain, precision):
-    size, number = (8, "double") if precision == "double" else (4, "float")
-    monkeypatch.setattr(c, "C_STACK", c.C_STACK * size // 8)
-    source, header = mbs.export_c(chain, LARGE, tmp_path / "new", precision=precision)
-    library = loaded(source, tmp_path, "-Wdouble-promotion", "-Wfloat-conversion")
-    kind, tolerance = (np.float64, 1e-12) if precision == "double" else (np.float32, 1e-4)
-    random = np.random.default_rng(0)
-    q = random.uniform(-1.0, 1.0, chain.n)
-    for name, inputs, expected in (
-        ("gravity_torques", (q, chain.gravity), mbs.gravity_torques(chain, q)),
-        ("mass_matrix", (q,), mbs.mass_matrix(chain, q)),
-    ):
-        status, found = evaluate(getattr(library, f"chain_{name}"), inputs, expected.shape, kind)
-        assert status == 0
-        assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
-    text = header.read_text()
-    (room,) = re.findall(r"#define CHAIN_FORWARD_DYNAMICS_WORKSPACE (\d+)", text)
-    assert int(room) * size > c.C_STACK
-    assert re.search(
-        rf"{number}\s+out_forward_dynamics\[{chain.n}\],\s+{number}\s+workspace\[{room}", text
-    )
-    assert re.search(r"Takes \d+ bytes of the stack", text)
-    assert "chain_forward_dynamics_chunk1(" in source.read_text()
-
-
-@needs_compiler
-def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
-    massless = chain.with_payload(chain.body_names[-1], mass=0.0, com=(0.0, 0.0, 0.0))
-    source, header = mbs.export_c(massless, [mbs.forward_dynamics], tmp_path, prefix="held")
-    function = loaded(source, tmp_path).held_forward_dynamics
-    (room,) = re.findall(r"#define HELD_FORWARD_DYNAMICS_WORKSPACE (\d+)", header.read_text())
-    zeros, workspace, result = np.zeros(chain.n), np.empty(int(room)), np.empty(chain.n)
-    load = massless.payloads.parameters.copy()
-    for mass, expected in ((0.0, 0), (-1e6, 1)):
-        load[0, 0] = mass
-        arrays = (zeros, zeros, zeros, chain.gravity, load, result, workspace)
-        status = function(*[ctypes.c_void_p(x.ctypes.data) for x in arrays])
-        assert (status > 0) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +14,6 @@ from mbs_dynamics.compiler.runtime import dispatch
 from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.resources import robot_path
 
-REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-
 
 @pytest.fixture(scope="module")
 def arm():
@@ -28,32 +23,6 @@ def arm():
 @pytest.fixture(scope="module")
 def q(arm):
     return np.random.default_rng(3).uniform(-2.0, 2.0, arm.n)
-
-
-def jacobian_of(model, q, body, representation="body_fixed"):
-    kernel = mbs.compile(mbs.jacobian, model, body=body, representation=representation)
-    return kernel(q)
-
-
-def test_each_choice_of_options_has_its_own_kernel(arm, q):
-    frames = list(arm.frames)
-    for _ in range(3):
-        for body in frames:  # more of them than there are places
-            for name in REPRESENTATIONS:
-                wanted = jacobian_of(arm, q, body, name)
-                assert np.array_equal(mbs.jacobian(arm, q, body, representation=name), wanted)
-                assert np.array_equal(mbs.jacobian(arm, q, body=body, representation=name), wanted)
-                assert np.array_equal(mbs.jacobian(arm, q, representation=name, body=body), wanted)
-            assert np.array_equal(mbs.jacobian(arm, q, body), jacobian_of(arm, q, body))
-    assert len(frames) * len(REPRESENTATIONS) > dispatch.ENTRIES
-
-
-def test_a_list_that_changes_is_read_each_time(arm, q):
-    joints = [1, 2]
-    for k in (2, 3, 4):
-        joints[1] = k
-        found = mbs.jacobian_derivative(arm, q, "tool", joints)
-        assert np.array_equal(found, mbs.jacobian_derivative(arm, q, "tool", (1, k)))
 
 
 def test_each_model_has_its_own_gravity_and_payloads(arm, q):
@@ -83,17 +52,6 @@ def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
         assert np.allclose(mbs.gravity_torques(kept[-1], q), wanted, rtol=1e-13, atol=0.0)
 
 
-def test_functions_keep_no_model_alive(q):
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    for _ in range(3):
-        mbs.jacobian(model, q, "tool")
-        mbs.gravity_torques(model, q)
-    gone = weakref.ref(model)
-    del model
-    gc.collect()
-    assert gone() is None
-
-
 def emptied(function):
     """Return a function that remembers no call of other tests, of which models may live still."""
     for k, held in enumerate(function._held):
@@ -111,33 +69,3 @@ def test_each_form_of_a_call_is_remembered(arm, q):
     held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
     kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
     assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
-
-
-def test_optional_arrays_and_batches_find_their_kernels(arm, q):
-    rng = np.random.default_rng(4)
-    qd, qdd, W = rng.normal(size=arm.n), rng.normal(size=arm.n), rng.normal(size=(arm.nb, 6))
-    plain = mbs.inverse_dynamics(arm, q, qd, qdd)
-    loaded = mbs.inverse_dynamics(arm, q, qd, qdd, W)
-    assert np.abs(loaded - plain).max() > 0.1
-    batch = np.stack([q, q + 0.1])
-    for _ in range(3):
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd), plain)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, W), loaded)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, wrenches=W), loaded)
-        assert np.array_equal(mbs.inverse_dynamics(arm, *(q, qd, qdd)), plain)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd=qd, qdd=qdd), plain)
-        assert mbs.inverse_dynamics(arm, batch, qd, qdd).shape == (2, arm.n)
-
-
-def test_threads_share_functions(arm, q):
-    frames = list(arm.frames)
-    wanted = {body: jacobian_of(arm, q, body) for body in frames}
-
-    def work(seed):
-        for k in np.random.default_rng(seed).integers(len(frames), size=2_000):
-            if not np.array_equal(mbs.jacobian(arm, q, frames[k]), wanted[frames[k]]):
-                return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(8)))

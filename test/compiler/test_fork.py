@@ -48,29 +48,6 @@ thread.join()
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 
-EVERY_CALL = """
-import threading
-import llvmlite.binding.ffi
-from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.jit import machine_code
-
-unguarded = []
-
-def try_lock():
-    if machine_code.lock.acquire(blocking=False):
-        machine_code.lock.release()
-        unguarded.append(1)
-
-def record():
-    other = threading.Thread(target=try_lock)
-    other.start()
-    other.join()
-
-llvmlite.binding.ffi.register_lock_callback(record, lambda: None)
-Kernel(trace(lambda x: x * x, {"x": (3,)}, name="squares"), backend="llvm")([1.0, 2.0, 3.0])
-assert not unguarded
-"""
-
 
 def run(program, *arguments):
     environment = {**os.environ, "MBS_CACHE": "0"}
@@ -83,7 +60,3 @@ def run(program, *arguments):
 @pytest.mark.parametrize("every", [0.0, 0.02])
 def test_a_child_compiles_whenever_the_process_forks(first, every):
     run(PROGRAM, first, every, 20)
-
-
-def test_no_call_of_llvmlite_is_made_without_the_lock_that_forks_wait_for():
-    run(EVERY_CALL)

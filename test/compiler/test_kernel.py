@@ -65,16 +65,6 @@ def test_calls_by_position_and_by_name(kernel):
         close(found, wanted)
 
 
-def test_a_result_belongs_to_the_caller(kernel):
-    first = kernel(Q, A, S)
-    kept = first.copy()
-    first += 1.0
-    second = kernel(Q, A, S)
-    np.testing.assert_array_equal(second, kept)
-    assert not np.shares_memory(first, second)
-    np.testing.assert_array_equal(Q, [0.3, -1.0, 2.0])
-
-
 class Subclass(np.ndarray):
     """To be taken as the array that it is."""
 
@@ -111,15 +101,6 @@ def test_any_kind_of_array(kernel, kind):
     q, a, s = (variants(x)[kind] for x in (Q, A, S))
     for arguments in ((q, A, S), (Q, a, S), (Q, A, s), (q, a, s)):
         close(kernel(*arguments), wanted)
-
-
-def test_nan_and_infinity_are_computed_with(kernel):
-    for bad in (np.nan, np.inf, -np.inf):
-        found = kernel(np.array([bad, 0.0, 0.0]), A, S)
-        assert not np.isfinite(found).any()
-        found = kernel(Q, A, bad)
-        assert not np.isfinite(found).any()
-    close(kernel(Q, A * [[np.nan], [1.0]], S), expected(Q, A * [[np.nan], [1.0]], S))
 
 
 BATCHES = [

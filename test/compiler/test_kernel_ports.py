@@ -13,7 +13,7 @@ from backends import BACKENDS
 from test_kernel import Q, close
 
 from mbs_dynamics.compiler import Kernel, positive, sin, sqrt, trace
-from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.errors import SingularError
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
 
@@ -21,29 +21,6 @@ pytestmark = pytest.mark.backend_independent  # the back ends are named here
 @pytest.fixture(params=BACKENDS, scope="module")
 def backend(request):
     return request.param
-
-
-@pytest.fixture(scope="module")
-def weighed(backend):
-    """A kernel with defaults."""
-    program = trace(lambda x, g, m: x * g[0] + m[()], {"x": (2,), "g": (3,), "m": ()}, name="w")
-    return Kernel(program, backend=backend, defaults={"g": np.array([2.0, 0, 0]), "m": 5})
-
-
-def test_inputs_with_a_default(weighed):
-    x, g, m = np.array([1.0, 2.0]), np.array([3.0, 0.0, 0.0]), np.array(7.0)
-    close(weighed(x), 2.0 * x + 5.0)
-    close(weighed(x=x), 2.0 * x + 5.0)
-    close(weighed(x, g), 3.0 * x + 5.0)
-    close(weighed(x, m=m), 2.0 * x + 7.0)
-    close(weighed(x, g, m), 3.0 * x + 7.0)
-    close(weighed(x, g=g, m=m), 3.0 * x + 7.0)
-    close(weighed([1, 2], [3, 0, 0], 7), 3.0 * x + 7.0)
-    close(weighed(x, m=np.array([7.0, 8.0])), 2.0 * x + np.array([[7.0], [8.0]]))
-    with pytest.raises(ArgumentError, match="'x'"):
-        weighed()
-    with pytest.raises(ArgumentError, match=r"g.*\(2,\)"):
-        weighed(x, x)
 
 
 def several(x: Any) -> Any:
@@ -67,16 +44,6 @@ def test_several_outputs(backend):
         close(c, np.full(batch, 4.0))
         close(d, x[..., 0])
         assert e.shape == (*batch, 0, 2)
-
-
-def test_constant_outputs_and_no_inputs(backend):
-    constant = Kernel(trace(lambda x: np.eye(2), {"x": (3,)}, name="f"), backend=backend)
-    close(constant(Q), np.eye(2))
-    close(constant(np.zeros((4, 3))), np.broadcast_to(np.eye(2), (4, 2, 2)).copy())
-    nothing = Kernel(trace(lambda: [1.0, 2.0], {}, name="f"), backend=backend)
-    close(nothing(), np.array([1.0, 2.0]))
-    with pytest.raises(ArgumentError):
-        nothing(1.0)
 
 
 def guarded(x: Any) -> Any:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any
 
@@ -16,7 +15,7 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program, less, positive, select, sin, trace
+from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.compiler.passes import pipeline
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
@@ -119,46 +118,6 @@ def test_chunks_in_c_give_what_straight_code_gives(name, large, tmp_path):
             np.testing.assert_array_less(np.abs(a - b), 2e-13 * np.abs(b).max() + 1e-300)
 
 
-def test_guards_say_which_state_and_joint(large):
-    large(True)
-
-    def function(x: Any) -> Any:
-        values = list(x)
-        for k in range(6):
-            values.append(values[-1] * values[-2] + 1.0)
-            positive(x[k] + 0.5, f"entry {k}")
-        return values
-
-    kernel = Kernel(trace(function, {"x": (6,)}, name="f"), backend="llvm")
-    x = np.linspace(0.0, 1.0, 24).reshape(4, 6)
-    kernel(x)
-    x[2, 4] = x[3, 1] = -1.0
-    with pytest.raises(mbs.SingularError, match=r"entry 4 at state \[2\]"):
-        kernel(x)
-    with pytest.raises(mbs.SingularError, match="entry 1"):
-        kernel(x[3])
-
-
-def many_outputs(x: Any) -> Any:
-    big = np.zeros((20, 20), dtype=object) + 0.25
-    varied = np.linspace(0.0, 1.0, 100).astype(object)
-    for k in range(20):
-        big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
-        varied[5 * k] = big[k, k] * 2.0
-    small = [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]
-    return {"big": big, "varied": varied, "small": small}
-
-
-def test_outputs_that_are_numbers_inputs_and_angles(large):
-    results = []
-    for on in (False, True):
-        large(on)
-        program = trace(many_outputs, {"x": (2,)}, name="f")
-        results.append(Kernel(program, backend="llvm")(np.array([[0.3, 0.7], [0.6, 0.7]])))
-    for straight, found in zip(*results, strict=True):
-        np.testing.assert_array_equal(straight, found)
-
-
 def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     large(True)
     model = MECHANISMS["tree"].model
@@ -168,21 +127,3 @@ def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     monkeypatch.setattr(llvm_emitter, "STACK", 0)
     assert "@malloc" in llvm_emitter.emit_llvm(pipeline.lower(program, "llvm"))
     np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
-
-
-def test_an_empty_heap_is_said(large, monkeypatch):
-    large(True)
-    model = MECHANISMS["tree"].model
-    program = program_of(mbs.inverse_dynamics, model)
-    monkeypatch.setattr(llvm_emitter, "STACK", 0)
-    emit = llvm_emitter.emit_llvm
-
-    def greedy(*args: Any) -> str:
-        return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
-
-    monkeypatch.setattr("mbs_dynamics.compiler.runtime.machine.emit_llvm", greedy)
-    kernel = kernel_of(program, model)
-    with pytest.raises(MemoryError, match="inverse_dynamics"):
-        kernel(*(x[0] for x in arrays_of(program, model, 1)))
-    with pytest.raises(MemoryError, match="inverse_dynamics"):
-        kernel(*arrays_of(program, model, 3))

@@ -21,7 +21,6 @@ from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
-from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
@@ -51,32 +50,6 @@ def test_batches_take_the_fast_path(kernel, rows):
         for a, b in zip(kernel(*arguments), wanted, strict=True):
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15)
-    assert kernel.slow_calls == before
-
-
-@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
-def test_parts_of_states_take_the_fast_path(kernel, rows):
-    """Such as q = x[:, :n] and qd = x[:, n:] of states x."""
-    arguments, before = states(rows), kernel.slow_calls
-    wanted = kernel(*arguments)
-    assert same(kernel(*[np.repeat(x, 2, axis=0)[::2] for x in arguments]), wanted)
-    whole = np.zeros((rows, 5))
-    whole[:, :3] = arguments[0]
-    assert same(kernel(whole[:, :3], *arguments[1:]), wanted)
-    assert kernel.slow_calls == before
-
-
-@pytest.mark.parametrize("rows", [9, LEAST_STATES, 500])
-def test_where_a_guard_fails_the_state_is_named(kernel, rows):
-    x, A, s, g = states(rows)
-    wanted = kernel(x, A, s, g)
-    bad = x.copy()
-    bad[rows - 3] = bad[rows - 1] = -9.5
-    for _ in range(3):
-        with pytest.raises(SingularError, match=rf"state \[{rows - 3}\]"):
-            kernel(bad, A, s, g)
-    before = kernel.slow_calls
-    assert same(kernel(x, A, s, g), wanted)
     assert kernel.slow_calls == before
 
 

@@ -4,29 +4,20 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from native_bench import (
-    DEFAULT,
-    PROGRAM,
     Pretender,
     Subclass,
-    Watched,
     expected,
-    new_filling,
     new_kernel,
     one_state,
     ordinary,
-    same,
 )
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.compiler.codegen.builder import PTR
-from mbs_dynamics.compiler.runtime.native import layout, vectorcall
-from mbs_dynamics.errors import ArgumentError, SingularError, log_once
+from mbs_dynamics.compiler.runtime.native import layout
+from mbs_dynamics.errors import log_once
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -35,22 +26,6 @@ pytestmark = pytest.mark.backend_independent  # the back end is llvm
 @pytest.fixture(scope="module")
 def kernel():
     return new_kernel()
-
-
-@pytest.fixture(scope="module")
-def filling():
-    return new_filling()
-
-
-@ordinary
-def test_native_calls_are_supported_and_used(kernel):
-    assert layout.supported()
-    assert vectorcall.is_callable_type(type(kernel))
-    assert isinstance(kernel, Watched)
-    assert type(kernel).__name__ == "Watched"
-    assert type(kernel).__module__ == Watched.__module__
-    assert type(type(kernel)(PROGRAM, backend="llvm", defaults=DEFAULT)) is type(kernel)
-    assert type(Kernel(PROGRAM, backend="python", defaults=DEFAULT)) is Kernel
 
 
 @ordinary
@@ -120,31 +95,6 @@ def forgetful(monkeypatch):
         probe.cache_clear()
 
 
-UNSUPPORTED = {
-    "the interpreter is pypy": lambda patch: patch.setattr(sys.implementation, "name", "pypy"),
-    "is older than": lambda patch: patch.setattr(layout, "OLDEST", (9, 9)),
-    "is a debug build": lambda patch: patch.setattr(sys, "gettotalrefcount", int, raising=False),
-    "makes arrays": lambda patch: patch.setattr(layout, "array_new", lambda: [].index(0)),
-    "layout of objects": lambda patch: patch.setitem(layout.TUPLE.fields, "items", (16, PTR)),
-}
-
-
-@ordinary
-@pytest.mark.parametrize("reason", UNSUPPORTED)
-def test_an_interpreter_without_native_calls_is_reported_once(forgetful, caplog, reason):
-    assert layout.unsupported_reason() is None
-    layout.unsupported_reason.cache_clear()
-    UNSUPPORTED[reason](forgetful)
-    kernels = [Kernel(PROGRAM, backend="llvm", defaults=DEFAULT) for _ in range(3)]
-    assert {type(kernel) for kernel in kernels} == {Kernel}
-    (record,) = caplog.records
-    assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
-    assert reason in record.message
-    assert reason in layout.unsupported_reason()
-    for found, wanted in zip(kernels[0](*one_state()), expected(*one_state()), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-14)
-
-
 @ordinary
 @pytest.mark.parametrize(
     ("struct", "field"),
@@ -159,35 +109,3 @@ def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):
     offset, kind = fields[field]
     forgetful.setitem(fields, field, (offset + 8, kind))
     assert "layout of objects" in layout.unsupported_reason()
-
-
-@pytest.fixture
-def plain(monkeypatch):
-    """A function that makes kernels as interpreters do that have no native call."""
-    monkeypatch.setattr(layout, "unsupported_reason", lambda: "of this test")
-    return lambda program, **options: Watched(program, backend="llvm", **options)
-
-
-def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
-    other = plain(PROGRAM, defaults=DEFAULT)
-    assert type(other) is Watched
-    for seed in range(5):
-        arguments = one_state(seed)
-        assert same(other(*arguments), kernel(*arguments))
-        assert same(other(*arguments[:3]), kernel(*arguments[:3]))
-    assert same(other(*[x.tolist() for x in arguments]), kernel(*arguments))
-    with pytest.raises(ArgumentError, match="'A'"):
-        other(arguments[0])
-    with pytest.raises(SingularError, match=r"x too small"):
-        other(arguments[0] - 20.0, *arguments[1:])
-    x, y = np.ones(3), np.array(2.0)
-    assert plain(filling.program)(x, y).tobytes() == filling(x, y).tobytes()
-
-
-def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain):
-    kernel = plain(PROGRAM, defaults=DEFAULT)
-    x, A, s, g = one_state()
-    first = kernel(x, A, s)
-    assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
-    assert same(kernel(x, A, s), first)
-    assert same(kernel(x, A, s, g), kernel(*(np.array(a) for a in (x, A, s, g))))

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS, COMPILER, EVALUATORS, STRICT, c_function, needs_compiler
+from interpreted import evaluate
 
 import mbs_dynamics.compiler as mc
 from mbs_dynamics.compiler import Kernel, Program, trace
 from mbs_dynamics.compiler.codegen.c import emit_c
 from mbs_dynamics.compiler.frontend.reverse import pullback
-from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.errors import TraceError
 

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several results are a named tuple, by every back end and way of calling."""
 
-import copy
 import gc
-import pickle
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,21 +28,6 @@ def test_results_have_names(backend):
             found.dtau_dqdd, np.broadcast_to(mbs.mass_matrix(ARM, STATE.q), (*shape, ARM.n, ARM.n))
         )
         assert found[1] is found.dtau_dqd
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_results_of_kernels_together_have_the_names_that_are_given(backend):
-    parts = {"g": mbs.gravity_torques, "M": mbs.mass_matrix}
-    kernel = mbs.compile_together(parts, ARM, backend=backend)
-    found = kernel(STATE.q)
-    assert found._fields == ("g", "M")
-    np.testing.assert_allclose(found.g, mbs.gravity_torques(ARM, STATE.q), rtol=1e-13)
-    again = pickle.loads(pickle.dumps(found))
-    assert type(again) is type(found)
-    np.testing.assert_array_equal(again.M, found.M)
-    np.testing.assert_array_equal(copy.deepcopy(found).g, found.g)
-    alone = mbs.compile_together([mbs.gravity_torques], ARM, backend=backend)(STATE.q)
-    assert isinstance(alone, np.ndarray)
 
 
 class Pair(NamedTuple):
@@ -74,25 +56,3 @@ def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend
     np.testing.assert_array_equal(found[1].second, [1.0, 2.0, 3.0])
     del found
     gc.collect()
-
-
-@pytest.mark.long
-def test_results_are_freed_and_their_type_is_kept():
-    kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
-    kernel(STATE.q)
-    kept_type = kernel.result_type
-    counts = [sys.getrefcount(kept_type)]
-    kept = [kernel(STATE.q) for _ in range(50)]
-    counts.append(sys.getrefcount(kept_type))
-    assert all(gc.is_tracked(x) for x in kept)
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(kept[0])
-    del kept
-    gc.collect()
-    counts.append(sys.getrefcount(kept_type))
-    loop = [kernel(STATE.q)]
-    loop.append(loop)
-    del loop
-    gc.collect()
-    counts.append(sys.getrefcount(kept_type))
-    assert [count - counts[0] for count in counts] == [0, 50, 0, 0]

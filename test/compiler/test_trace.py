@@ -5,17 +5,12 @@
 from __future__ import annotations
 
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from waiting import TIMEOUT
 
-from mbs_dynamics.compiler import Graph, atan2, less, positive, select, sin, trace
-from mbs_dynamics.compiler.ir.nodes import Check, Let
-from mbs_dynamics.compiler.ir.text import text
-from mbs_dynamics.errors import SingularError, TraceError
+from mbs_dynamics.compiler import Graph, atan2, less, select, trace
+from mbs_dynamics.errors import TraceError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -81,57 +76,3 @@ def test_symbols_of_two_traces_do_not_mix(mix):
     x, y = Graph().input("x", ()).item(), Graph().input("x", ()).item()
     with pytest.raises(TraceError):
         mix(x, y)
-
-
-def test_a_symbol_does_not_leave_its_trace():
-    kept = []
-    trace(lambda x: kept.append(x[0]) or x, {"x": (1,)}, name="f")
-    with pytest.raises(TraceError):
-        trace(lambda x: [x[0], kept[0]], {"x": (1,)}, name="f")
-
-
-def test_two_threads_trace_at_the_same_time():
-    """Each step of one trace waits for the same step of the other."""
-    steps = 200
-    barrier = threading.Barrier(2)
-
-    def slowly(factor, meet):
-        def function(x):
-            total = x[0]
-            for k in range(steps):
-                meet()
-                total = sin(total * factor) + x[k % 3] * (k + factor)
-            return total
-
-        return function
-
-    def run(factor, meet):
-        return text(trace(slowly(factor, meet), {"x": (3,)}, name="f").module)
-
-    with ThreadPoolExecutor(2) as pool:
-        together = [pool.submit(run, factor, barrier.wait) for factor in (2.0, 3.0)]
-        together = [future.result(timeout=TIMEOUT) for future in together]
-    assert together == [run(factor, lambda: None) for factor in (2.0, 3.0)]
-    assert together[0] != together[1]
-
-
-def test_a_guard_keeps_what_it_needs_and_stands_once():
-    def guarded(x):
-        pivot = x[0] - x[1]
-        positive(pivot, "first")
-        positive(pivot, "again")
-        positive(x[1] * x[1], "second")
-        return x[2]
-
-    program = trace(guarded, {"x": (3,)}, name="f")
-    assert program.guards == ("first", "second")
-    operations = {x.value: x.op for x in program.module.body if isinstance(x, Let)}
-    checks = [x for x in program.module.body if isinstance(x, Check)]
-    assert [operations[check.value] for check in checks] == ["-", "*"]
-
-
-def test_a_number_is_guarded_at_once():
-    assert positive(2.0, "mass") == 2.0
-    for x in (0.0, -1.0, math.nan):
-        with pytest.raises(SingularError, match=rf"mass.*{x:g}"):
-            positive(x, "mass")

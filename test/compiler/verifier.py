@@ -26,7 +26,7 @@ def verify(module: ir.Module) -> ir.Module:
     - Checks and calls stand outside of procedures.
     """
     for buffer in (*module.inputs, *module.outputs):
-        _require(buffer.kind in (ir.INPUT, ir.OUTPUT), f"{buffer} is no input or output")
+        _require(buffer.kind in (ir.INPUT, ir.OUTPUT), f"{buffer} is not an input or output")
     for named in (module.inputs, module.outputs, module.scratch, module.procedures):
         for name, times in Counter(x.name for x in named).items():
             _require(times == 1, f"{times} have the name {name!r}")

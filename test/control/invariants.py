@@ -19,7 +19,7 @@ EPS = 1e-9
 
 
 def _now(c: Step) -> Any:
-    """The time of a period: that of the one before if it runs backwards, or is no number."""
+    """The time of a period: that of the one before if it runs backwards, or is not a number."""
     now = np.where(np.isfinite(c.sample.now), c.sample.now, c.before.now)
     return np.fmax(now, c.before.now)
 
@@ -440,7 +440,7 @@ def damping_follows_new_states_alone(c: Step) -> Any:
 
 
 def an_engaged_arm_has_laws_that_are_numbers(c: Step) -> Any:
-    """Laws that are no numbers, as those of a stiffness that is none, stop an engaged arm."""
+    """Laws that are not numbers, as those of a stiffness that is none, stop an engaged arm."""
     return ~_engaged(c.after) | (c.before.broken == 0.0)
 
 

@@ -256,7 +256,7 @@ class Histories:
             row[places["segment"]] = segment.ravel()
             row[places["duration"]], row[places["delay"]] = 0.4, 0.1
             row[places["pace"]] = rng.choice([1.0, 1.0, 0.5, 0.0])
-            if rng.random() < 0.2:  # what is no number, or no rotation
+            if rng.random() < 0.2:  # what is not a number, or no rotation
                 name = rng.choice(["target", "target_pose", "segment", "pace", "target_qd"])
                 row[places[name]] = rng.choice([np.nan, np.inf, 1e30])
 

@@ -180,10 +180,6 @@ def test_a_load_that_is_announced_is_no_collision(files):
 # -- recordings and files that cannot be used ------------------------------------------------------
 
 
-def jumps(one):
-    one.q[5000:, 2] += 1.0
-
-
 def still(one):
     one.q[:] = one.q[0]
 
@@ -205,7 +201,6 @@ def blind(one):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (jumps, "joint3.*1"),
         (still, "joint1"),
         (of_another, "%"),
         (short, "4.75 s"),

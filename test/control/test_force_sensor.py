@@ -31,7 +31,7 @@ ARM = mbs.Model.from_urdf(robot_path("arm7"))
 SENSOR = "flange"
 PLACED = ARM.frames[SENSOR].placement
 BIAS = np.array([0.1, -0.2, 0.3, 4.0, -5.0, 6.0])
-MASS, COM, TENSOR = 1.0, np.array([0.02, -0.03, 0.08]), np.diag([0.004, 0.003, 0.002])
+MASS, COM = 1.0, np.array([0.02, -0.03, 0.08])
 TRUE = Calibration(BIAS, MASS, COM)
 NOISE = np.array([0.01] * 3 + [0.1] * 3)
 REST = np.zeros(7)
@@ -39,7 +39,7 @@ REST = np.zeros(7)
 
 def reading(q, qd=REST, qdd=REST, *, mass=MASS, wrenches=None):
     """Return BIAS and the wrench of the tool on the flange: what a payload adds to the joint's."""
-    loaded = ARM.with_payload(SENSOR, mass, COM, TENSOR * (mass > 0.0))
+    loaded = ARM.with_payload(SENSOR, mass, COM)
     W = mbs.joint_wrenches(ARM, q, qd, qdd)[-1]
     W = W - mbs.joint_wrenches(loaded, q, qd, qdd, wrenches)[-1]
     return BIAS + se3.Ad(PLACED).T @ W
@@ -97,16 +97,16 @@ def test_a_sensor_without_a_tool_is_allowed_and_said():
 @pytest.mark.parametrize(
     ("turn", "sign", "said"),
     [
-        ((math.pi, 0, 0), 1, "a sensor turned by 180 degrees about x;"),
-        ((0, 0, math.pi / 2), 1, "a sensor turned by 90 degrees about z;"),
-        ((0, 0, -math.radians(45)), 1, "a sensor turned by -45 degrees about z;"),
+        ((math.pi, 0, 0), 1, "a sensor that is turned by 180 degrees about x;"),
+        ((0, 0, math.pi / 2), 1, "a sensor that is turned by 90 degrees about z;"),
+        ((0, 0, -math.radians(45)), 1, "a sensor that is turned by -45 degrees about z;"),
         (
             (0, math.pi / math.sqrt(2), math.pi / math.sqrt(2)),
             1,
             "180 degrees about (0.00, 0.71, 0.71)",
         ),
         ((0, 0, 0), -1, "a sensor that reports the opposite wrench"),
-        ((0, math.pi / 2, 0), -1, "90 degrees about y and that reports the opposite wrench"),
+        ((0, math.pi / 2, 0), -1, "90 degrees about y and reports the opposite wrench"),
     ],
 )
 def test_a_sensor_mounted_the_wrong_way_round_is_named(turn, sign, said, noise):
@@ -215,8 +215,8 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no valid calibration"),
-        ("[" * 100_000, "is no valid calibration"),
+        ("", "is not a valid calibration"),
+        ("[" * 100_000, "is not a valid calibration"),
         ("[1]", "keys"),
         ('{"frame": "flange", "mass": 1.0}', "bias_torque"),
         ({"mass": -1.0}, "mass must not be negative; got -1"),
@@ -225,7 +225,7 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
         ({"bias_force": [1.0, 2.0]}, "bias_force has shape (2,)"),
         ({"bias_torque": None}, "bias_torque"),
         ({"mass": 1e300}, "1e+300 is too large"),
-        ('{"mass": ' + "9" * 5000 + "}", "is no valid calibration"),
+        ('{"mass": ' + "9" * 5000 + "}", "is not a valid calibration"),
         ({"frame": "other"}, "other"),
         ({"centre": [0.0]}, "centre"),
     ],
@@ -252,9 +252,9 @@ def test_a_bad_file_is_refused_and_never_overwritten(tmp_path, text, said):
 class Bench:
     """A sensor on the arm that is read every 2 ms."""
 
-    def __init__(self, calibration=TRUE, seed=0, noise=0.0, inertial=False, **options):
-        self.mounting = Mounting(ARM, SENSOR, "tool", inertial=inertial)
-        self.sensor = ForceSensor(inertia_at_com=TENSOR, max_difference=0.1, **options)
+    def __init__(self, calibration=TRUE, seed=0, noise=0.0, **options):
+        self.mounting = Mounting(ARM, SENSOR, "tool")
+        self.sensor = ForceSensor(**options)
         self.sensor.calibrate(calibration, 0.0)
         self.now, self.noise, self.rng = 100.0, noise * NOISE, np.random.default_rng(seed)
         self.ahead = 10**12
@@ -264,11 +264,11 @@ class Bench:
     def stamp(self):
         return self.ahead + round(1e9 * self.now)
 
-    def read(self, q, W, dt=0.002, qd=REST):
+    def read(self, q, W, dt=0.002):
         self.now += dt
-        self.mounting.move(np.asarray(q), qd, self.stamp, self.now)
+        self.mounting.move(np.asarray(q), self.stamp, self.now)
         W = W + self.noise * self.rng.normal(size=6)
-        return self.sensor.read(W, self.stamp, self.now, self.mounting.motion(self.now))
+        return self.sensor.read(W, self.stamp, self.now, self.mounting.pose(self.now))
 
     def hold(self, q, W, duration=0.6):
         return np.array([self.read(q, W) for _ in range(round(duration / 0.002))])
@@ -282,7 +282,7 @@ def test_what_is_left_is_the_wrench_of_the_surroundings_in_three_frames():
         np.testing.assert_allclose(bench.mounting.to_tool(W), push, atol=1e-10)
         C = mbs.forward_kinematics(ARM, q, bodies=["tool"])[0]
         spatial = np.linalg.solve(se3.Ad(C).T, push)
-        np.testing.assert_allclose(moved(W, bench.mounting.motion(bench.now).pose), spatial)
+        np.testing.assert_allclose(moved(W, bench.mounting.pose(bench.now).C), spatial)
         at_tool = bench.mounting.to_tool(reading(q))
         np.testing.assert_allclose(bench.mounting.to_sensor("tool", at_tool), reading(q))
 
@@ -302,16 +302,15 @@ def test_poses_are_taken_of_a_still_arm_only():
         bench.sensor.zero(bench.now)
 
 
-@pytest.mark.parametrize("cutoff", [0.0, 10.0])
-def test_zero_fit_and_loads_change_the_output_without_a_jump(cutoff):
-    bench, q = Bench(zero_time=0.5, cutoff=cutoff), np.linspace(-1.0, 1.0, 7)
+def test_zero_fit_and_loads_change_the_output_without_a_jump():
+    bench, q = Bench(), np.linspace(-1.0, 1.0, 7)
     drift = np.array([0.02, 0.01, -0.03, 1.0, -2.0, 3.0])
     W = reading(q) + drift
 
     def goes(before, after):
-        """Assert that the output goes linearly from one value to the other within 0.5 s."""
-        out = bench.hold(q, W, 0.6)
-        share = np.minimum(0.002 * np.arange(1, len(out) + 1) / 0.5, 1.0)[:, None]
+        """Assert that the output goes linearly from one value to the other within 1 s."""
+        out = bench.hold(q, W, 1.2)
+        share = np.minimum(0.002 * np.arange(1, len(out) + 1), 1.0)[:, None]
         np.testing.assert_allclose(out, before + share * (after - before), atol=1e-9)
 
     bench.hold(q, W)
@@ -339,17 +338,17 @@ def test_zero_fit_and_loads_change_the_output_without_a_jump(cutoff):
         ("repeated", {"ahead": 0.0}),
         ("time_backwards", {"ahead": -0.001}),
         ("stamps_apart", {"ahead": 0.11}),
-        ("no_motion", {"wait": 0.6}),
+        ("no_pose", {"wait": 0.6}),
     ],
 )
 def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
-    bench, q = Bench(limits=[10.0] * 3 + [100.0] * 3, stale_timeout=0.5), np.ones(7)
+    bench, q = Bench(limits=[10.0] * 3 + [100.0] * 3), np.ones(7)
     good = reading(q)
     bench.hold(q, good)
     given = np.array(change.get("W", good), dtype=float)
     now, stamp = bench.now + change.get("wait", 0.0), bench.stamp
     stamp += round(1e9 * change.get("ahead", 0.001))
-    answer = bench.sensor.read(given, stamp, now, bench.mounting.motion(now))
+    answer = bench.sensor.read(given, stamp, now, bench.mounting.pose(now))
     assert isinstance(answer, Rejection)
     assert answer.kind == kind
     if kind not in ("repeated", "time_backwards"):
@@ -371,140 +370,12 @@ def test_frames_that_are_not_fixed_to_the_sensor_are_refused():
     below = Mounting(ARM, "link5")
     with pytest.raises(ModelError, match="'tool'"):
         below.load("tool", Inertia.zero())
-    heavy = Inertia.from_com(1.0, COM, TENSOR)
+    heavy = Inertia.from_com(1.0, COM, np.zeros((3, 3)))
     assert below.load("link2", heavy).mass == 0.0  # the sensor does not bear it
     assert mounting.load("tool", heavy).mass == 1.0
 
 
-# -- motion ----------------------------------------------------------------------------------------
-
-
-def test_inertial_forces_of_a_moving_tool_are_removed():
-    bench, rng = Bench(inertial=True), np.random.default_rng(7)
-    assert bench.read(REST, BIAS).reason.endswith("a second joint velocity")
-    for _ in range(10):
-        q, qd, qdd = rng.normal(size=(3, 7))
-        bench.read(q, BIAS, 1.0, qd - 0.002 * qdd)
-        W = reading(q, qd, qdd)
-        assert np.abs(W - reading(q)).max() > 0.2
-        np.testing.assert_allclose(bench.read(q, W, 0.002, qd), 0.0, atol=1e-6)
-    assert bench.read(REST, BIAS, qd=None).reason.endswith("joint velocities")
-
-
-def test_accelerations_of_joints_that_two_drivers_report_by_turns():
-    mounting, (q, qdd) = (
-        Mounting(ARM, SENSOR, inertial=True),
-        np.random.default_rng(1).normal(size=(2, 7)),
-    )
-    qdd[6] = 0.0  # of a joint that none reports
-    stamps, qd = np.zeros(7, dtype=int), np.zeros(7)
-    for k in range(1, 9):  # four joints at odd, two at even milliseconds
-        own = slice(0, 4) if k % 2 else slice(4, 6)
-        stamps[own], qd[own] = 10**12 + k * 10**6, qdd[own] * 1e-3 * k
-        mounting.move(q, qd, 10**12 + k * 10**6, 1e-3 * k, stamps.tolist())
-        assert bool(mounting.missing) == (k < 4)
-    found = mounting.motion(0.008).reading(Inertia.from_com(MASS, COM, TENSOR).matrix())
-    np.testing.assert_allclose(found, reading(q, qd, qdd) - BIAS, atol=1e-5)
-
-
-@pytest.mark.parametrize("link", ["tool", "base_link"])
-def test_gravity_by_an_imu_on_the_tool_or_on_the_base(link):
-    """The description is silent about the tilt of the base, or of the whole room."""
-    rng, bench = np.random.default_rng(8), Bench(inertial=True)
-    mounting, turn = bench.mounting, so3.exp(np.array([0.3, -0.2, 0.0]))
-    mounting.use_imu, mounting.gravity = True, turn @ ARM.gravity
-    q, qd, qdd = rng.normal(size=(3, 7))
-    bench.read(q, BIAS, qd=qd - 0.004 * qdd)
-    assert bench.read(q, BIAS, qd=qd - 0.002 * qdd).reason.startswith("no imu")
-    measured = -ARM.gravity
-    if link == "tool":
-        V = mbs.twists(ARM, q, qd, bodies=[link])[0]
-        Vd = mbs.accelerations(ARM, q, qd, qdd, bodies=[link])[0]
-        R = mbs.forward_kinematics(ARM, q, bodies=[link])[0, :3, :3]
-        measured = Vd[3:] + np.cross(V[:3], V[3:]) - R.T @ ARM.gravity
-    mounting.accelerate(link, measured, bench.stamp, bench.now)
-    mounting.accelerate(link, -measured, bench.stamp, bench.now)  # no new measurement
-    np.testing.assert_allclose(bench.read(q, reading(q, qd, qdd), qd=qd), 0.0, atol=1e-6)
-    for wrong in ([0.0] * 3 if link == "base_link" else [1e3] * 3, [math.nan] * 3):
-        with pytest.raises(ArgumentError, match="acceleration"):
-            mounting.accelerate(link, wrong, bench.stamp + 1, bench.now)
-    with pytest.raises(ModelError, match="'link3'"):
-        mounting.accelerate("link3", measured, bench.stamp + 1, bench.now)
-    bench.read(q, BIAS, 0.4, qd=qd)
-    assert bench.read(q, BIAS, 0.2, qd=qd).reason.startswith("no imu")
-
-
-XML = """<mujoco><option timestep="0.0005" gravity="0 0 -9.81"/><worldbody>
-  <body><joint name="yaw" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/>
-  <body pos="0 0 0.5"><joint name="pitch" axis="0 1 0"/>
-    <inertial pos="0 0 0.2" mass="1" diaginertia=".1 .1 .1"/>
-  <body name="wrist" pos="0 0 0.4"><joint name="roll" axis="1 0 0"/>
-    <inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/>
-  <body name="held" pos="0.01 0 0.05"><site name="sensor" quat="1 0 0 1"/>
-    <inertial pos="0.03 0.02 0.1" mass="1.0" diaginertia=".004 .003 .002"/></body>
-  </body></body></body></worldbody>
-  <sensor><force site="sensor"/><torque site="sensor"/></sensor></mujoco>"""
-
-URDF = """<robot name="three"><link name="base"/><link name="a"/><link name="b"/>
-  <link name="wrist"/><link name="sensor"/>
-  <joint name="yaw" type="continuous"><parent link="base"/><child link="a"/>
-    <axis xyz="0 0 1"/></joint>
-  <joint name="pitch" type="continuous"><parent link="a"/><child link="b"/>
-    <origin xyz="0 0 0.5"/><axis xyz="0 1 0"/></joint>
-  <joint name="roll" type="continuous"><parent link="b"/><child link="wrist"/>
-    <origin xyz="0 0 0.4"/><axis xyz="1 0 0"/></joint>
-  <joint name="mount" type="fixed"><parent link="wrist"/><child link="sensor"/>
-    <origin xyz="0.01 0 0.05" rpy="0 0 1.5707963267948966"/></joint></robot>"""
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:model 'three'")  # it has no masses
-def test_most_of_a_shaken_tool_is_removed_of_the_sensors_of_mujoco():
-    mujoco = pytest.importorskip("mujoco")
-    world = mujoco.MjModel.from_xml_string(XML)
-    data, rng = mujoco.MjData(world), np.random.default_rng(9)
-    mounting = Mounting(mbs.Model.from_urdf(URDF), "sensor")
-    sensor = ForceSensor(cutoff=20.0, inertia_at_com=np.diag([0.003, 0.004, 0.002]))
-    com = np.array([0.02, -0.03, 0.1])  # turned by a quarter about z
-    sensor.calibrate(Calibration(BIAS, 1.0, com), 0.0)
-
-    def shaken(inertial):
-        mujoco.mj_resetData(world, data)
-        data.qpos[:] = 0.3, 0.5, -0.4
-        mounting.inertial, left = inertial, []
-        for k in range(8000):
-            t = 0.0005 * k
-            aim = [0.3, 0.5, -0.4] + 0.15 * np.sin(2.0 * np.pi * np.array([1.5, 2.0, 2.5]) * t)
-            data.qfrc_applied[:] = 200.0 * (aim - data.qpos) - 6.0 * data.qvel
-            mujoco.mj_step(world, data)
-            if k % 4 == 0:  # 500 Hz, with the noise of encoders and of the sensor
-                mujoco.mj_forward(world, data)
-                q, qd = data.qpos + 1e-5 * rng.normal(size=3), data.qvel + 1e-3 * rng.normal(size=3)
-                mounting.move(q, qd, 0, 10.0 + t)
-                force, torque = -data.sensordata[:3], -data.sensordata[3:]
-                W = BIAS + np.concatenate([torque, force]) + NOISE * rng.normal(size=6)
-                left.append(sensor.read(W, 0, 10.0 + t, mounting.motion(10.0 + t)))
-        kept = [one for one in left[500:] if not isinstance(one, Rejection)]
-        assert len(kept) == 1500
-        return np.sqrt(np.mean(np.square(kept), axis=0))
-
-    with_it, without = shaken(True), shaken(False)
-    assert np.linalg.norm(without[3:]) > 1.0
-    assert np.linalg.norm(with_it[3:]) < 0.1 * np.linalg.norm(without[3:])
-    assert np.linalg.norm(with_it[:3]) < 0.15 * np.linalg.norm(without[:3])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"limits": [1.0] * 5},
-        {"limits": [0.0] * 6},
-        {"stale_timeout": 0.0},
-        {"cutoff": math.nan},
-        {"zero_time": "1"},
-        {"inertia_at_com": [1.0]},
-    ],
-)
-def test_a_sensor_is_not_made_with_values_that_are_none(given):
-    with pytest.raises(ArgumentError, match=next(iter(given))):
-        ForceSensor(**given)
+@pytest.mark.parametrize("limits", [[1.0] * 5, [0.0] * 6])
+def test_a_sensor_with_limits_that_are_none_is_refused(limits):
+    with pytest.raises(ArgumentError, match="limits"):
+        ForceSensor(limits=limits)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
+from mbs_dynamics.control import GuardedArm, Motors, laws, linked
 from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
@@ -39,7 +39,7 @@ def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     assert fastest.max() < 2.0
 
 
-@pytest.mark.parametrize("count", [17, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fault(count):
     """In motion, without friction, at any joint.
 
@@ -117,19 +117,6 @@ def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
     said = [event for event in loop.events if "tracking_tolerance" in event]
     assert len(said) == 1
     assert "joint2" in said[0]
-
-
-def test_efforts_that_end_are_a_fault_where_they_were_demanded():
-    loop = Loop(limits={"effort_check": "always"})
-    loop.run(0.05)
-    loop.arm.hold(loop.now)
-    loop.run(0.5)
-    loop.enabled()
-    loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
-    loop.run(0.5)
-    assert loop.arm.fault.kind == "no_effort"
-    assert "joint2" in loop.arm.fault.reason
-    assert loop.bus.moved < 0.05
 
 
 # -- laws ------------------------------------------------------------------------------------------
@@ -221,33 +208,6 @@ def test_each_change_is_an_event_once():
     assert len(loop.events) == 8
 
 
-def test_frames_of_unknown_motors_are_an_event_once():
-    arm = GuardedArm(MODEL, laws.Gravity(), Motors(table(), MODEL))
-    unknown = [Frame(99, 0.0, 0.0, 0.0, 0.0)]
-    events = [arm.step(k * PERIOD, frames).event for k, frames in enumerate((unknown, (), unknown))]
-    assert "99" in events[0]
-    assert events[1:] == ["", ""]
-
-
-def test_a_fault_is_latched_until_it_is_cleared():
-    loop = Loop().enabled()
-    loop.bus.faults.append(nan(MOTOR))
-    loop.run(0.5)
-    loop.bus.faults.clear()
-    loop.run(0.1)
-    assert any("fault is latched" in one for one in loop.arm.enable(loop.now))
-    loop.arm.clear(loop.now)
-    assert loop.arm.enable(loop.now) == []
-    loop.run(1.0)
-    assert loop.arm.state == "enabled"
-
-
-def test_an_arm_without_frames_cannot_be_enabled():
-    loop = Loop()
-    assert loop.arm.step(0.0, []).mode == "off"
-    assert any("no valid state so far" in one for one in loop.arm.enable(0.0))
-
-
 def test_an_arm_whose_drives_hold_it_with_other_torques_cannot_be_enabled():
     """A motor of the wrong sign shows in postures in which its joint bears weight."""
     wrong = Motors(table(signs=(1, 1, 1, 1, -1, 1, 1)), MODEL)
@@ -331,19 +291,3 @@ def test_drives_that_come_back_do_not_throw_the_arm(reports):
 
 
 # -- requests at once after one another ------------------------------------------------------------
-
-
-def test_an_arm_that_is_disabled_can_be_enabled_at_once():
-    loop = Loop().enabled()
-    loop.arm.disable(loop.now)
-    assert loop.arm.enable(loop.now) == []
-    assert loop.arm.state == "ramping in"
-    loop.run(1.5)
-    assert loop.arm.state == "enabled"
-
-
-def test_limit_springs_act_whatever_was_asked_before_the_first_frame():
-    loop = Loop()
-    loop.arm.clear(loop.now)
-    loop.enabled()
-    assert np.isfinite(loop.arm.state_record.spring_low).all()

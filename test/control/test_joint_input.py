@@ -17,10 +17,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import (
     FIRST_POSITION,
     FIXED,
-    NAN_VELOCITY,
     NO_EFFORTS,
     NO_NUMBER,
-    UNSTAMPED,
     JointInput,
     Reading,
 )
@@ -87,26 +85,6 @@ def test_rejects_with_kind_and_reason(kind, names, positions, velocities, said):
     assert accepted(joints, JOINTS, (1, 2, 3)).q.tolist() == [1.0, 2.0, 3.0]
 
 
-@given(
-    where=st.integers(0, 2),
-    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
-    others=st.lists(st.floats(-5e8, 5e8), min_size=3, max_size=3),
-)
-def test_no_bad_number_passes(where, bad, others):
-    joints = JointInput(JOINTS)
-    assert accepted(joints, JOINTS, others, others).q.tolist() == others
-    spoilt = list(others)
-    spoilt[where] = bad
-    assert rejected(joints, JOINTS, spoilt, others).kind == "not_finite"
-    if not np.isnan(bad):
-        assert rejected(joints, JOINTS, others, spoilt).kind == "not_finite"
-        return
-    reading = accepted(joints, JOINTS, others, spoilt)
-    assert reading.qd is None
-    assert reading.why_no_velocity == f"no velocity of {JOINTS[where]}: {NAN_VELOCITY}"
-    assert accepted(joints, JOINTS, others, others).qd.tolist() == others
-
-
 def test_time_starts_anew_after_a_pause():
     joints = JointInput(JOINTS, stale_timeout=0.5, velocity_from_position=True)
     accepted(joints, JOINTS, (0, 0, 0), stamp=10 * SECOND, received=0.0)
@@ -115,15 +93,6 @@ def test_time_starts_anew_after_a_pause():
     assert reading[1:3] == (None, FIRST_POSITION)
     reading = accepted(joints, JOINTS, (3, 3, 3), stamp=2 * SECOND + SECOND // 10, received=0.7)
     np.testing.assert_allclose(reading.qd, 10.0, rtol=1e-12)
-
-
-def test_unstamped_messages_are_not_compared_in_time():
-    joints = JointInput(JOINTS, velocity_from_position=True)
-    accepted(joints, JOINTS, (1, 2, 3), stamp=10 * SECOND, received=0.0)
-    reading = accepted(joints, JOINTS, (1, 2, 3), stamp=0, received=0.1)
-    assert reading[1:3] == (None, UNSTAMPED)
-    assert (reading.stamp, reading.repeated, joints.stamps) == (0, False, [10 * SECOND] * 3)
-    assert rejected(joints, JOINTS, (1, 2, 3), stamp=SECOND, received=0.2).kind == "time_backwards"
 
 
 def test_velocities_from_positions():
@@ -147,15 +116,6 @@ def test_velocities_from_positions():
     qd, _ = velocity((0.01, 0, 0), start + 5 * step, (np.nan,) * 3)
     np.testing.assert_allclose(qd, [1.0, 0.0, 0.0], rtol=1e-12)
     assert velocity((0, 0, 0), start + 4 * SECOND) == (None, FIRST_POSITION)
-
-
-def test_angles_without_limits_turn_the_short_way():
-    joints = JointInput(
-        ("limited", "endless"), wraps=(False, True), velocity_from_position=True, stale_timeout=2.0
-    )
-    read(joints, ("limited", "endless"), (3.1, 3.1), stamp=SECOND)
-    reading = accepted(joints, ("limited", "endless"), (-3.1, -3.1), stamp=2 * SECOND)
-    np.testing.assert_allclose(reading.qd, [-6.2, 2.0 * np.pi - 6.2], rtol=1e-12)
 
 
 def test_joints_that_mimic_others_are_ignored():
@@ -218,8 +178,8 @@ def test_joints_that_nobody_reports_are_fixed():
     ("options", "error", "said"),
     [
         ({"fixed": {"thumb": 0.0}}, UnknownJointError, "no joint 'thumb'; the joints are"),
-        ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; valid is"),
-        ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; valid is less than 1e+09"),
+        ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; must be"),
+        ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; must be less than 1e+09"),
     ],
 )
 def test_refuses_joints_that_cannot_be(options, error, said):

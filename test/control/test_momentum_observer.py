@@ -10,7 +10,6 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
-from mbs_dynamics.control.joint_input import JointInput, Reading
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
 
@@ -201,28 +200,3 @@ def test_where_the_arm_is_singular_the_estimate_stays_finite_and_says_so(damping
     assert np.isfinite(found.W).all()
     felt = tool_wrench(J, torques, max(damping, 1e-9))
     np.testing.assert_allclose(J.T @ felt.W, torques, atol=1e-6)
-
-
-@pytest.mark.parametrize("late", [0, 300_000, -700_000])
-def test_follows_a_push_through_joints_in_two_messages(late):
-    joints, watcher = JointInput(ARM.joint_names), observer()
-    whole, alone = observer(), []
-    residuals, stamps, held = [], [0], np.zeros(N)
-    for stamp, q, qd, tau, _ in moved(1.5, PUSH):
-        hear(whole, stamp, q, qd, held)
-        # the second message has the stamp of the first, an older one or a newer one
-        for part, measured in ((slice(0, 4), stamp), (slice(4, N), stamp - late)):
-            values = [x[part].tolist() for x in (q, qd, held)]
-            reading = joints.read(
-                list(ARM.joint_names[part]), *values, stamp=measured, received=1e-9 * measured
-            )
-            if isinstance(reading, Reading):
-                q_then, qd_then, efforts = reading.q, reading.qd, reading.efforts
-                hear(watcher, reading.stamp, q_then, qd_then, efforts.tau)
-                stamps.append(reading.stamp)
-        held = tau
-        if whole.residual is not None:
-            residuals.append(watcher.residual.copy())
-            alone.append(whole.residual.copy())
-    assert np.diff(stamps).min() >= 0
-    assert np.abs(np.array(residuals) - np.array(alone)).max() < 0.05 * np.abs(alone).max()

@@ -231,12 +231,12 @@ def test_files_are_read_strictly(tmp_path):
     assert Motors.read(file, ARM).limits == Motors(table(), ARM).limits
     for text, said in [
         ("a: &x [*x]", "alias"),
-        ("{", "no YAML"),
+        ("{", "not YAML"),
         ("3", "3"),
         ("", "None"),
         (yaml.safe_dump(table()) + "when_silent: hold\n", "when_silent.*twice"),
         ("motors: {joint1: {motor: 1, motor: 2}}", "motor.*twice"),
-        ("x: " + "[" * 5000, "no YAML"),
+        ("x: " + "[" * 5000, "not YAML"),
         ("#" * 2**19, "characters"),
     ]:
         file.write_text(text)

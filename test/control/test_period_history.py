@@ -65,7 +65,7 @@ def test_a_file_that_is_no_history_is_refused_by_name(loop, tmp_path):
     (tmp_path / "text.npz").write_text("t,q\n")
     np.savez(tmp_path / "other.npz", t=np.zeros(3))
     for name in ("text.npz", "other.npz"):
-        with pytest.raises(ArgumentError, match=f"{name}.*no history"):
+        with pytest.raises(ArgumentError, match=f"{name}.*not a history"):
             loop.arm.replay(tmp_path / name)
 
 

@@ -286,7 +286,7 @@ def guided(model, seed):
         loop.bus.push[:] = led + FRICTION * np.tanh(rate / 0.05) + DAMPING * rate
         loop.run(PERIOD)
         times.append(loop.now)
-        positions.append(list(loop.arm._frames.positions))
+        positions.append(loop.arm.state_record.q.tolist())
     assert loop.arm.state == "enabled", loop.events
     return times, positions
 

@@ -176,9 +176,9 @@ def test_a_wrist_pose_is_taken_where_an_angle_wraps(place):
     for n in range(1, 101):
         t, q = 0.01 * n, at(place) + rng.normal(0.0, 1e-4, 7)
         q[JOINT] = (q[JOINT] + math.pi) % math.tau - math.pi
-        mounting.move(q, np.zeros(7), int(1e9 * t), t)
+        mounting.move(q, int(1e9 * t), t)
         W = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -12.0])
-        sensor.read(W, int(1e9 * t), t, mounting.motion(t))
+        sensor.read(W, int(1e9 * t), t, mounting.pose(t))
     assert "1 pose(s) taken" in sensor.take_pose(t)
 
 

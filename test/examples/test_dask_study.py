@@ -66,7 +66,7 @@ def test_an_error_of_a_worker_is_raised_here(client, example):
 
 
 @pytest.mark.process
-@pytest.mark.long
+@pytest.mark.slow  # the ensemble of simulations goes the same way
 def test_an_ensemble_of_identifications_finds_the_mass(client, example, capsys):
     example.study(client, loads=4, runs=2, duration=10.0)
     said = capsys.readouterr().out

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bags import write_bag
 from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
@@ -331,25 +330,3 @@ def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
     for path in (tmp_path / "absent" / "x.csv", tmp_path):
         assert main([*plan, str(path)]) == 1
         assert f"--out is {str(path)!r}" in capsys.readouterr().err
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["bag", "table", "excitation"])
-def test_plot_draws_recordings(kind, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "run.csv"
-    short = recorded(1, duration=1.0, rate=50.0)
-    if kind == "bag":
-        write_bag(path := tmp_path / "bag", short, "mcap")
-    else:
-        words = ("q", "tau") if kind == "table" else ("q", "qd")
-        head = ",".join(["t", *(f"{word}_{name}" for word in words for name in JOINTS)])
-        columns = np.column_stack([short.t, *(getattr(short, word) for word in words)])
-        np.savetxt(path, columns, delimiter=",", header=head, comments="")
-    figure, moving = tmp_path / "run.svg", tmp_path / "run.gif"
-    drawn = ["--figure", str(figure), "--animation", str(moving), "--robot", "arm7"]
-    assert main(["plot", str(path), *drawn]) == 0
-    assert "<svg" in figure.read_text(encoding="utf-8")
-    assert moving.read_bytes().startswith(b"GIF")
-    assert main(["plot", str(tmp_path / "absent.csv")]) == 1
-    assert "absent.csv" in capsys.readouterr().err

@@ -95,3 +95,12 @@ def test_torques_of_a_load_alone_are_refused_as_without_gravity(mass):
     efforts = dict(zip(JOINTS, (tau * [1, 2, -3, 4, 5, -6, 7]).T, strict=True))
     with pytest.raises(ArgumentError, match="subtract gravity"):
         calibrate(TRUE, Poses(q=dict(zip(JOINTS, q.T, strict=True)), efforts=efforts))
+
+
+def test_a_joint_that_is_at_a_limit_in_all_poses_leaves_the_others():
+    q, _ = still(LOADED)
+    q[:, 6] = TRUE.upper[6]
+    tau = np.array([mbs.gravity_torques(LOADED, x) for x in q])
+    assert identified(q, tau).identification.errors.identified < 0.02
+    with pytest.raises(TimeSeriesError, match="opposite sign"):
+        identified(q, -tau)

@@ -19,9 +19,9 @@ from mbs_dynamics.identification import (
     validate,
 )
 from mbs_dynamics.identification.preparation import prepared
-from mbs_dynamics.identification.torque_checks import Torques, check_torques
-from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeriesError
+from mbs_dynamics.identification.torque_checks import check_torques
+from mbs_dynamics.identification.torque_evidence import Torques
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -69,13 +69,6 @@ def test_noisy_torques_pass_with_a_wrong_description():
     heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
     noisy = recorded(1, duration=12.0, rate=100.0, noise=1.0)  # 25 % are left unexplained
     assert validate(heavy, noisy)[0].description > 0.1
-
-
-def test_all_torques_reversed_names_all_joints():
-    said = refused(replace(RIGHT, tau=-RIGHT.tau), "opposite sign", "all")
-    assert all(name in said.split("have the opposite sign")[0] for name in JOINTS)
-    with pytest.raises(TimeSeriesError, match="opposite sign"):
-        identify(TRUE, [replace(RIGHT, tau=-RIGHT.tau)])
 
 
 @pytest.mark.parametrize("names", [["joint2", "joint4"], ["joint1"], ["joint6"], ["joint3"]])
@@ -145,12 +138,6 @@ def test_torques_of_another_motion_are_refused():
     refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
 
 
-def test_positions_in_per_cent_of_the_ranges_are_rejected():
-    middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
-    share = replace(RIGHT, q=100.0 * (RIGHT.q - middle) / half, qd=None)
-    refused(share, "outside the limits", "Per cent of the ranges", "q=[deg]")
-
-
 @pytest.mark.parametrize("reach", [0.3, 0.8])
 def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
@@ -211,22 +198,27 @@ def test_lost_rows_divide_and_their_instants_are_named():
     assert len(prepared(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)[0]) == 1
 
 
-def test_a_stated_unit_of_torques_settles_a_common_factor(tmp_path, capsys):
-    head = ",".join(["t", *(f"q_{n}" for n in JOINTS), *(f"tau_{n}" for n in JOINTS)])
-    path, robot = tmp_path / "run.csv", str(robot_path("arm7"))
-    table = np.column_stack([RIGHT.t, RIGHT.q, 6.0 * RIGHT.tau])
-    np.savetxt(path, table, delimiter=",", header=head, comments="")
-    assert main(["validate", robot, str(path)]) == 1
-    assert "--columns" in capsys.readouterr().err
-    stated = [f"tau_{name}=tau_{name}[N m]" for name in JOINTS]
-    assert main(["validate", robot, str(path), "--columns", *stated]) == 0
+@pytest.mark.parametrize("names", [["joint2"], ["joint2", "joint4"], JOINTS])
+def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, capsys):
+    path = tmp_path / "run.csv"
+    scaled(**dict.fromkeys(names, -1.0)).write(path)
+    assert main(["validate", "arm7", str(path)]) == 1
+    said = capsys.readouterr().err
+    declared = ["tau=[-1 N m]"]
+    if names != JOINTS:
+        declared = [f"tau_{name}=tau_{name}[-1 N m]" for name in names]
+    assert f"--columns {declared[0]}" in said
+    with pytest.raises(TimeSeriesError, match="opposite sign"):
+        identify(TRUE, [TimeSeries.read(path)])
+    assert main(["validate", "arm7", str(path), "--columns", *declared]) == 0
 
 
 @pytest.mark.parametrize("pair", [(1, 3), (1, 2), (0, 1), (2, 3), (3, 5)])
-def test_exchanged_torques_are_rejected(pair):
+def test_exchanged_torques_are_named(pair):
     order = np.arange(7)
     order[list(pair)] = pair[::-1]
-    refused(replace(RIGHT, tau=RIGHT.tau[:, order]))
+    said = f"{JOINTS[pair[0]]}, {JOINTS[pair[1]]} are exchanged"
+    refused(replace(RIGHT, tau=RIGHT.tau[:, order]), said, model=wrong())
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,6 @@ def test_a_block_turns_and_slides_down_as_theory_says(method):
     assert error < (1e-8 if method == "dormand_prince" else 2.0 * friction * 1e-3)
 
 
-@every_method
-@pytest.mark.parametrize("start", [[0.0], [[0.0], [0.05]]])
-def test_a_sliding_block_ends_at_the_stop_of_its_simulation(method, start):
-    given = {"duration": 1.0, "step": 1e-2, "method": method, "forces": rubbing(block(), 4.0)}
-    run = simulate(block(), start, stop=lambda t, q, qd: q[0] + 0.1, **given)
-    assert_close(run.q[-1], -0.1 * np.ones_like(start), 1e-9)
-    assert len(run.events) == len(np.atleast_2d(start))
-
-
 @pytest.mark.long
 @every_method
 def test_coupled_joints_stand_together_up_to_the_load_of_each(method):

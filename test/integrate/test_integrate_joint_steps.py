@@ -75,22 +75,6 @@ def test_order(name, damped, method):
 
 @pytest.mark.long
 @every_method
-def test_wrenches(method):
-    """A wrench on a body is the effort J^T W, at least over a short step."""
-    model = MECHANISMS["tree"].model
-    rng = np.random.default_rng(4)
-    state, W = rng.uniform(-1.0, 1.0, (2, model.n)), np.zeros((model.nb, 6))
-    W[2] = rng.uniform(-1.0, 1.0, 6)
-    effort = mbs.jacobian(model, state[0], model.body_names[2]).T @ W[2]
-    pushed = Stepper(model, method=method, wrenches=True)
-    driven = Stepper(model, method=method)
-    h = 1e-6
-    assert_close(pushed.step(state, np.zeros(model.n), h, W), driven.step(state, effort, h), 1e-11)
-    assert_close(pushed.step(state, effort, h), driven.step(state, effort, h), 1e-15)
-
-
-@pytest.mark.long
-@every_method
 @pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
 def test_the_algorithm_changes_no_result(method, algorithm):
     """Wrenches stay body-fixed, whatever the recursions are in."""
@@ -127,19 +111,6 @@ def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
     assert abs(q - 0.7 - net / stiffness) < (1e-7 if method == "rk4" else 1e-12)
     assert abs(qd) < (1e-6 if method == "rk4" else 1e-9)
     assert np.abs(np.diff(states[-100:, 0, 0])).max() < 1e-12
-
-
-@every_method
-def test_friction_holds_and_gives_way(method):
-    """Below the friction a joint stands; beyond it, it moves off as without, by the difference."""
-    model = pendulum(gravity=0.0)
-    inertia = mbs.mass_matrix(model, [0.0])[0, 0]
-    stepper = Stepper(model, method=method, forces=joint_forces(model, friction=5.0))
-    held = stepper.run([[0.3], [2.0]], np.full(1, 3.0), 1e-3, 3000)
-    assert not held[-1000:, 1].any()
-    assert np.ptp(held[-1000:, 0]) == 0.0
-    moving = stepper.run([[0.3], [0.0]], np.full(1, 8.0), 1e-3, 1000)
-    assert_close(moving[-1, 1, 0], (8.0 - 5.0) / inertia, 1e-9)
 
 
 @every_method
@@ -196,19 +167,6 @@ def test_batches(method, members):
         for k in (0, 1, members - 1):
             own = efforts[:, k % shape[1]] if len(shape) == 3 else efforts
             assert_close(many[:, k], stepper.run(states[k], own, 1e-3, 40), 1e-12)
-
-
-def test_a_run_is_many_steps():
-    model = pendulum()
-    stepper = Stepper(model, method="rk4")
-    efforts = np.random.default_rng(6).uniform(-1, 1, (500, 1))
-    whole = stepper.run([[0.3], [0.1]], efforts, 1e-3, 500)
-    state = np.array([[0.3], [0.1]])
-    for k in range(500):
-        assert np.abs(whole[k] - state).max() < 1e-12
-        state = stepper.step(state, efforts[k], 1e-3)
-    with pytest.raises(ArgumentError, match=r"effort.*7"):
-        stepper.run([[0.3], [0.1]], efforts[:7], 1e-3, 500)
 
 
 def test_forces_of_a_description():

@@ -1,24 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the simulation: explicit Runge-Kutta schemes, dense output, the line of progress."""
+"""Parts of the simulation: explicit Runge-Kutta schemes and dense output."""
 
 from __future__ import annotations
 
-import io
 import math
 
 import numpy as np
 import pytest
-from mechanisms import random_mechanism
 from reference import assert_close
 from twins import mixed
 
 import mbs_dynamics as mbs
-from mbs_dynamics import progress as progress_module
-from mbs_dynamics.integrate import runge_kutta, simulate
+from mbs_dynamics.integrate import runge_kutta
 from mbs_dynamics.integrate.events import between
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, DormandPrince, runge_kutta_step
-from mbs_dynamics.progress import Progress
 
 pytestmark = pytest.mark.backend_independent
 
@@ -58,68 +54,6 @@ def test_steps_that_miss_the_tolerance_are_counted_as_rejected():
     assert_close(pair.at(2.0), [1001.0], 1e-6)
     assert pair.rejected > 1
     assert pair.evaluations == 1 + 6 * (pair.steps + pair.rejected)
-
-
-def test_simulation_shows_how_much_time_is_simulated(capsys):
-    simulate(random_mechanism(2, [-1]).model, [0.3], duration=0.25, progress=True)
-    assert "0.25 of 0.25 s" in capsys.readouterr().err
-
-
-def test_progress():
-    stream = io.StringIO()
-    progress = Progress(10.0, None, stream)  # no terminal
-    progress.update(5.0)
-    progress.close()
-    assert stream.getvalue() == ""
-    progress = Progress(10.0, True, stream)
-    progress.update(5.0)
-    progress.close()
-    assert "5 of 10 s" in stream.getvalue()
-    assert stream.getvalue().endswith("\n")
-
-
-class FlushedText(io.StringIO):
-    """A stream whose text counts only once it is flushed, as that of a terminal may."""
-
-    seen = ""
-
-    def flush(self):
-        self.seen = self.getvalue()
-
-
-def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
-    now = 100.0
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
-    stream = FlushedText()
-    progress = Progress(10.0, True, stream)
-    progress.update(0.0)
-    assert stream.seen.endswith(f"[{'':30}] 0 of 10 s, 0 s left ")
-    now += 3.0
-    progress.update(2.5)
-    assert stream.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
-    now += 0.1
-    progress.update(5.0)
-    assert stream.seen.count("left") == 2
-    now += 0.2
-    progress.update(11.0)
-    assert stream.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")
-    progress.close()
-    assert stream.seen.endswith("\n")
-
-
-def test_progress_on_a_terminal_begins_after_two_seconds(monkeypatch):
-    now = 100.0
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
-    stream = FlushedText()
-    monkeypatch.setattr(stream, "isatty", lambda: True)
-    progress = Progress(10.0, None, stream)
-    now += 1.9
-    progress.update(2.5)
-    progress.close()
-    assert stream.getvalue() == ""
-    now += 0.2
-    progress.update(2.5)
-    assert "2.5 of 10 s" in stream.seen
 
 
 def test_positions_between_two_states_move_with_their_rates():

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations of real arms against MuJoCo, and against Runge-Kutta steps over Pinocchio.
+"""Simulations of real arms against MuJoCo.
 
 The same schemes with the same steps: what differs is rounding, which the motion lets grow.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-import pinocchio as pin
 import pytest
 from cases import mostly_slow
 from mujoco_reference import INTEGRATORS, mujoco_model
@@ -68,28 +67,3 @@ def test_damping_is_that_of_mujoco():
         forces=JointForces.of(ours, damping=5.0, friction=0.0),
     )
     assert np.abs(motion.q[-1] - data.qpos).max() < 1e-9
-
-
-@every_arm
-def test_trajectories_are_those_of_runge_kutta_over_pinocchio(name):
-    ours, theirs = load(robot(name)), pin.buildModelFromUrdf(str(robot(name)))
-    assert list(theirs.names)[1:] == list(ours.joint_names)
-    data, h = theirs.createData(), 1e-3
-    q, qd, torques = start_and_torques(ours.n)
-    neutral = pin.neutral(theirs)
-
-    def rate(x, tau):  # in tangent coordinates, which are the angles: some joints have cos and sin
-        return np.array(
-            [x[1], pin.aba(theirs, data, pin.integrate(theirs, neutral, x[0]), x[1], tau)]
-        )
-
-    x = np.array([q, qd])
-    for tau in torques:
-        k1 = rate(x, tau)
-        k2 = rate(x + 0.5 * h * k1, tau)
-        k3 = rate(x + 0.5 * h * k2, tau)
-        k4 = rate(x + h * k3, tau)
-        x = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    motion = simulate(ours, q, qd, duration=STEPS * h, control=torques, method="rk4")
-    assert np.abs(motion.q[-1] - x[0]).max() < 1e-9
-    assert np.abs(motion.qd[-1] - x[1]).max() < 1e-8

@@ -7,9 +7,8 @@ import pytest
 from mechanisms import ARM_URDF
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.coordinates import by_joint
 from mbs_dynamics.model.model import body_wrenches
 
 ARM = mbs.Model.from_urdf(ARM_URDF)
@@ -20,16 +19,6 @@ def test_vectors_by_joint():
     first, *others = ARM.joint_names
     q = ARM.vector({first: 0.5}, rest=-1.0)
     assert q.tolist() == [0.5, *[-1.0] * len(others)]
-    assert by_joint(ARM.joints, q) == dict(zip(ARM.joint_names, q.tolist(), strict=True))
-    np.testing.assert_array_equal(ARM.vector(by_joint(ARM.joints, q)), q)
-    with pytest.raises(UnknownJointError, match=f"'{first}'"):
-        ARM.vector({first + "x": 1.0})
-    with pytest.raises(ArgumentError, match="values"):
-        ARM.vector([1.0, 2.0])
-    with pytest.raises(ArgumentError, match=f"'{first}'"):
-        ARM.vector({first: np.nan})
-    with pytest.raises(ArgumentError, match="values"):
-        by_joint(ARM.joints, np.zeros(ARM.n + 1))
 
 
 def test_wrenches_by_link_act_where_the_link_is():

@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits, damping and friction of coordinates, from all joints that they drive."""
 
-import math
-
 import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import bounded, properties_of
-from mbs_dynamics.model.joint import Joint, Limits, one_screw
+from mbs_dynamics.model.coordinates import properties_of
+from mbs_dynamics.model.joint import Joint, one_screw
 
 pytestmark = pytest.mark.backend_independent
 
@@ -56,36 +54,6 @@ def test_all_that_takes_limits_honours_those_of_followers():
     found = mbs.inverse_kinematics(model, mbs.forward_kinematics(model, [1.2])[0], "left")
     assert not found.success
     np.testing.assert_allclose(found.q, [0.45])
-
-
-@pytest.mark.parametrize(
-    ("ratio", "offset", "expected"),
-    [(1.0, 0.0, (-1.0, 3.0)), (-2.0, 0.0, (-1.5, 0.5)), (2.0, 1.0, (-1.0, 1.0))],
-)
-def test_the_limits_of_one_joint(ratio, offset, expected):
-    bounds = Limits(-1.0, 3.0, velocity=4.0)
-    found = properties_of([joint("a", ratio=ratio, offset=offset, limits=bounds)], 1)
-    assert (found["lower"][0], found["upper"][0]) == expected
-    assert found["velocity_limits"][0] == 4.0 / abs(ratio)
-    assert found["effort_limits"][0] == math.inf
-    assert bounded(found["lower"], found["upper"]).all()
-
-
-def test_what_does_not_bind():
-    """Limits that are not stated, of a joint that does not move, and speeds and efforts of zero."""
-    joints = [
-        joint("a", limits=Limits(velocity=0.0, effort=0.0)),
-        joint("b", mimics="a", ratio=0.0, limits=Limits(1.0, 2.0, 3.0, 4.0)),
-        joint("c", 1, limits=Limits(lower=1.0)),
-        joint("d", 2, limits=Limits(2.0, 1.0)),
-    ]
-    found = properties_of(joints, 3)
-    assert found["lower"].tolist() == [-math.inf, 1.0, 2.0]
-    assert found["upper"].tolist() == [math.inf, math.inf, 1.0]
-    assert not bounded(found["lower"], found["upper"]).any()
-    assert np.isinf([found["velocity_limits"], found["effort_limits"]]).all()
-    with pytest.raises(ValueError, match="read-only"):
-        found["lower"][0] = 0.0
 
 
 def test_resistance_takes_the_power_of_all_joints():

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -94,41 +92,3 @@ def kernels() -> dict[str, Kernel]:
         "together": mbs.compile_together([mbs.gravity_torques, mbs.bias_torques], arm),
         "own": Kernel(trace(guarded, {"x": (3,)}, name="guarded")),
     }
-
-
-@pytest.mark.long
-@every_copy
-@pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
-def test_copies_of_kernels_compute_the_same(name, how):
-    kernel = kernels()[name]
-    other = COPIES[how](kernel)
-    assert repr(other) == repr(kernel)
-    assert type(other) is type(kernel)
-    rng = np.random.default_rng(1)
-    arrays = [rng.uniform(1.5, 2.0, port.shape) for port in kernel.inputs[: kernel.required]]
-    for found, expected in zip(results(other, arrays), results(kernel, arrays), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    assert other.to_c() == kernel.to_c()  # of loops this asks for the program without loops, too
-
-
-def results(kernel: Kernel, arrays: list[Any]) -> tuple[Any, ...]:
-    found = kernel(*arrays)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def torques(model: mbs.Model, kernel: Kernel, q: Any) -> Any:
-    return kernel(q), mbs.mass_matrix(model, q)
-
-
-@pytest.mark.process
-def test_other_processes_take_and_return_them():
-    model = models()["loaded"]
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    q = model.random_state(2).q
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        tau, M = pool.submit(torques, model, kernel, q).result()
-        back = pool.submit(copy.copy, model).result()
-    np.testing.assert_array_equal(tau, kernel(q))
-    np.testing.assert_array_equal(M, mbs.mass_matrix(model, q))
-    assert back == model

@@ -257,14 +257,6 @@ def puma():
     return puma_of_the_study()
 
 
-@pytest.fixture(scope="module")
-def puma_mass_matrices(puma):
-    """The mass matrix along the trajectory of eq. (38), T = 10 s, the same for all joints."""
-    t = np.linspace(0.0, 10.0, 501)
-    theta = pi * t / 10.0 - 0.5 * np.sin(2 * pi * t / 10.0)
-    return np.array([mass_matrix(puma, np.full(6, angle)) for angle in theta])
-
-
 def test_puma_of_table_2(puma):
     assert (puma.n, puma.nb, puma.name) == (6, 6, "puma")
     assert {joint.kind for joint in puma.joints} == {"revolute"}
@@ -281,25 +273,6 @@ def test_puma_of_table_2(puma):
     shoulder = 15.7612 / (0.432 + 0.149)
     com = np.array([0.432**2 / 2, 0.0, 0.149**2 / 2 + 0.432 * 0.149]) * shoulder / 15.7612
     np.testing.assert_allclose(puma.bodies[1].inertia.com, com, atol=1e-15)
-
-
-@pytest.mark.long
-def test_puma_mass_matrix_is_regular_along_the_trajectory(puma_mass_matrices):
-    eigenvalues = np.linalg.eigvalsh(puma_mass_matrices)
-    assert 2.75e-4 < eigenvalues.min() < 2.85e-4
-    assert 3.05 < eigenvalues.max() < 3.15
-    assert (eigenvalues[:, -1] / eigenvalues[:, 0]).max() < 1.2e4
-
-
-def test_rows_may_be_mappings_or_plain_sequences():
-    rows = PUMA.rows[:3]
-    mixed = [rows[0]._asdict(), tuple(rows[1]), list(rows[2])]
-    model = Model.from_dh(mixed, gravity=(0.0, 9.81, 0.0))
-    table = Model.from_dh(rows)
-    np.testing.assert_array_equal(model.screws().homes, table.screws().homes)
-    np.testing.assert_array_equal(model.screws().M_body, table.screws().M_body)
-    np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
-    assert model.name == "mechanism"
 
 
 def modified_row(rng):
@@ -322,39 +295,3 @@ def test_frames_of_the_modified_convention(seed):
     np.testing.assert_allclose(mbs.forward_kinematics(model, q), expected, atol=1e-14)
     tool = mbs.forward_kinematics(model, q, bodies=["tool"])[0]
     np.testing.assert_allclose(tool, expected[-1], atol=1e-14)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_both_conventions_describe_one_robot(seed):
-    """The a and alpha of a classical row stand in the next row of the modified table."""
-    rng = np.random.default_rng(seed)
-    classical, tensors = [], []
-    for _ in range(4):
-        A = rng.normal(size=(3, 3))
-        tensors.append(A @ A.T + np.trace(A @ A.T) * np.eye(3))
-        row = random_row(rng)
-        com = tuple(rng.uniform(-0.3, 0.3, 3))
-        classical.append(row._replace(com=com, inertia_at_com=tensors[-1]))
-    before = DHRow(0.0, 0.0, 0.0)
-    modified = []
-    for row in classical:
-        shape = T(0, 0, 0) @ T(row.a, 0, 0) @ Rx(row.alpha)  # of the end of the link, in frame i
-        com = (shape @ [*row.com, 1.0])[:3]
-        tensor = shape[:3, :3] @ row.inertia_at_com @ shape[:3, :3].T
-        row_of_craig = row._replace(
-            a=before.a, alpha=before.alpha, com=tuple(com), inertia_at_com=tensor
-        )
-        modified.append(row_of_craig)
-        before = row
-    model = Model.from_dh(DHTable(tuple(classical)))
-    other = Model.from_dh(DHTable(tuple(modified), convention="modified"))
-    other = other.with_frame("end", "tool", T(before.a, 0, 0) @ Rx(before.alpha))
-    state = model.random_state(seed)
-    np.testing.assert_allclose(
-        mbs.forward_kinematics(model, state.q, bodies=["tool"]),
-        mbs.forward_kinematics(other, state.q, bodies=["end"]),
-        atol=1e-13,
-    )
-    np.testing.assert_allclose(
-        mbs.inverse_dynamics(model, *state), mbs.inverse_dynamics(other, *state), atol=1e-10
-    )

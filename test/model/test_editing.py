@@ -1,16 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tools mounted, joints locked and other roots, compared with Pinocchio and by identities."""
-
-import pickle
+"""Tools mounted, joints locked, compared with Pinocchio and by identities."""
 
 import numpy as np
 import pinocchio as pin
-import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.resources import robot_path
 
 ARM7 = robot_path("arm7")
@@ -116,133 +112,8 @@ def test_the_joints_that_remain_are_named():
     np.testing.assert_allclose(mbs.mass_matrix(held, q), mbs.mass_matrix(ARM, q), atol=1e-12)
 
 
-def test_another_root_has_the_same_relative_motion():
-    turned = ARM.with_payload("link2", 1.0).rerooted("tool")
-    q, qd, _ = ARM.random_state(6)
-    links = ["base_link", "link1", "link5", "flange", "tool"]
-    C = mbs.forward_kinematics(ARM, q, bodies=links)
-    relative = se3.inverse(C[-1]) @ C
-    np.testing.assert_allclose(
-        mbs.forward_kinematics(turned, q, bodies=links), relative, atol=1e-13
-    )
-    # kinetic energy from the twists relative to the tool, that of the former base included
-    moving = {body.name: body.inertia for body in ARM.with_payload("link2", 1.0).loaded().bodies}
-    moving["base_link"] = link_inertias(ARM7)["base_link"]
-    del moving["link7"]  # that of the tool
-    energy = 0.0
-    for link, inertia in moving.items():
-        own = {"relative_to": "tool", "measured_at": link, "resolved_in": link}
-        V = mbs.relative_twist(ARM, q, qd, link, **own)
-        energy += 0.5 * V @ (inertia @ V)
-    assert mbs.kinetic_energy(turned, q, qd) == pytest.approx(energy, rel=1e-12)
-    back = turned.rerooted("base_link")
-    for f in (mbs.mass_matrix, mbs.gravity_torques):
-        np.testing.assert_allclose(
-            f(back, q), f(ARM.with_payload("link2", 1.0), q), rtol=1e-12, atol=1e-12
-        )
-
-
-@pytest.mark.long
-def test_another_root_of_a_floating_robot_is_the_link_that_floats():
-    """Its coordinates are the pose of the link, instead of that of the former root."""
-    pelvis = mbs.Model.from_urdf(ARM7, floating_base=True, gravity=(1.0, -2.0, -9.0))
-    pelvis = pelvis.attached(HAND, "link3", AT, prefix="hand/")
-    q, qd, qdd = pelvis.random_state(7)
-    joints = [*pelvis.joint_names[1:], "flange_joint", "hand/end"]
-    loads = {
-        link: np.arange(k, k + 6.0) for k, link in enumerate(("base_link", "tool", "hand/tip"))
-    }
-    motors = np.append(np.zeros(6), qdd[6:])  # nothing holds the base
-    qdd = mbs.forward_dynamics(pelvis, q, qd, motors, loads)
-    fingers = ["joint1", "joint2", "joint3", "hand/finger", "hand/end"]
-    for link, turned_round in {
-        "tool": [*ARM.joint_names, "flange_joint", "tool_joint"],
-        "hand/tip": fingers,
-        "link4": ARM.joint_names[:4],
-        "base_link": [],
-    }.items():
-        foot = pelvis.rerooted(link)
-        assert foot.joint_names == pelvis.joint_names
-        C = mbs.pose(pelvis, q, link)
-        at = np.array([*C[:3, 3], *pin.Quaternion(C[:3, :3]).coeffs(), *q[7:]])
-        T = np.eye(foot.n)
-        T[:6] = mbs.jacobian(pelvis, q, link)
-        drift = np.append(mbs.jacobian_rate(pelvis, q, qd, link) @ qd, np.zeros(foot.n - 6))
-        state = at, T @ qd, T @ qdd + drift
-        links = list(pelvis.frames)
-        np.testing.assert_allclose(
-            mbs.forward_kinematics(foot, at, bodies=links),
-            mbs.forward_kinematics(pelvis, q, bodies=links),
-            atol=1e-12,
-        )
-        M = mbs.mass_matrix(pelvis, q)
-        np.testing.assert_allclose(T.T @ mbs.mass_matrix(foot, at) @ T, M, atol=1e-10)
-        np.testing.assert_allclose(mbs.inverse_dynamics(foot, *state, loads), motors, atol=1e-9)
-        spatial = {"joints": joints, "representation": "spatial"}
-        W = mbs.joint_wrenches(pelvis, q, qd, qdd, loads, **spatial)
-        W[[name in turned_round for name in joints]] *= -1.0
-        found = mbs.joint_wrenches(foot, *state, loads, **spatial)
-        np.testing.assert_allclose(found, W, atol=1e-9)
-
-
-def test_the_fixed_palm_of_an_mjcf_weighs_where_it_is_mounted():
-    hand = mbs.Model.from_mjcf(
-        """<mujoco><worldbody><body name="palm" pos="0 0 0.1">
-        <inertial mass="0.6" pos="0 0.02 0" diaginertia="1e-3 1e-3 1e-3"/>
-        <body name="finger"><joint name="slide" type="slide" axis="0 1 0"/>
-        <inertial mass="0.1" pos="0 0 0.02" diaginertia="1e-4 1e-4 1e-4"/></body>
-        </body></worldbody></mujoco>"""
-    )
-    both = ARM.attached(hand, "tool", AT, prefix="hand/")
-    q = both.random_state(0).q
-    palm, finger = AT @ [0.0, 0.02, 0.1, 1.0], AT @ [0.0, q[7], 0.12, 1.0]
-    com = ((0.6 * palm + 0.1 * finger) / 0.7)[:3]
-    np.testing.assert_allclose(
-        mbs.gravity_torques(both, q)[:7],
-        mbs.gravity_torques(ARM.with_payload("tool", 0.7, com), q[:7]),
-        atol=1e-12,
-    )
-
-
-FREE = {"joint3": 0.7, "joint6": -0.4, "hand/finger": 0.01}
 LOADED = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0)).with_payload("hand/tip", 0.2)
 LOADED = LOADED.with_payload("tool", 0.3, (0.0, 0.1, 0.0)).with_payload("link7", 0.6)
-CHANGES = {
-    "as it is": lambda model: model,
-    "attached": lambda model: ARM.attached(model, "tool", AT, "b/"),
-    "another root": lambda model: model.rerooted("tool"),
-    "another root in a branch": lambda model: model.rerooted("hand/tip"),
-    "copied": lambda model: pickle.loads(pickle.dumps(model)),
-    "placed": lambda model: model.with_placements({"link5": AT, "tool": AT}),
-    "loads merged": lambda model: model.loaded(),
-    "other loads": lambda model: model.with_payload("hand/palm", 0.4, (0.1, 0.0, 0.2)),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_locked_joint_transmits_what_it_did_when_it_could_move(change):
-    whole = CHANGES[change](LOADED)
-    prefix = "b/" if change == "attached" else ""
-    held = {prefix + joint: x for joint, x in FREE.items()}
-    rng = np.random.default_rng(5)
-    links = [x for x in whole.frames if whole.frames[x].body >= 0]
-    for fixed in (whole.locked(held), CHANGES[change](LOADED.locked(FREE))):
-        q, qd, qdd = fixed.random_state(3)
-        rows = [whole.joint_names.index(name) for name in fixed.joint_names]
-        every = [whole.vector(held), np.zeros(whole.n), np.zeros(whole.n)]
-        for x, given in zip(every, (q, qd, qdd), strict=True):
-            x[rows] = given
-        still = {x for x in links if fixed.frames[x].body < 0}
-        loads = {x: rng.uniform(-5.0, 5.0, 6) for x in links if x not in still}
-        asked = [body.joint.name for body in whole.bodies]
-        for wrenches in (None, loads):
-            spatial = {"representation": "spatial", "joints": asked}
-            np.testing.assert_allclose(
-                mbs.joint_wrenches(fixed, q, qd, qdd, wrenches, **spatial),
-                mbs.joint_wrenches(whole, *every, wrenches, **spatial),
-                atol=1e-10,
-            )
 
 
 def test_a_tool_that_was_mounted_keeps_its_own_fixed_joints():

@@ -9,12 +9,11 @@ import warnings
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, every_mechanism
-from reference import assert_close
 from robots import robot, robot_files
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.equivalent import _Line, equivalent, regrouped
+from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation.tree import Tree
 
@@ -95,32 +94,6 @@ def test_axes_are_z_axes_and_base_parameters_are_left(name):
             assert M.moment[2] == 0.0
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-6, 1e-3, 0.04, 0.06, np.pi / 2])
-def test_axes_that_are_nearly_parallel_lose_no_digits(angle):
-    rng = np.random.default_rng(0)
-    turn = se3.exp(np.array([angle, 0.0, 0.0, 0.0, 0.3, 0.1]))
-    points = rng.normal(size=(5, 8, 3))
-    inertias = [
-        mbs.spatial_inertia(2.0, p.mean(axis=0), np.diag([0.2, 0.3, 0.4]) + 0.01) for p in points
-    ]
-    z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (5, 1))
-    model = mbs.Model.from_screws(range(-1, 4), [turn] * 5, z, inertias, frame="body_fixed")
-    assert_equivalent(model, equivalent(model))
-
-
-def test_regrouping_keeps_the_frames_and_a_massless_leaf_stays_massless():
-    screws = np.tile([0.0, 0.6, 0.8, 0.0, 0.0, 0.0], (2, 1))
-    home = se3.exp(np.array([0.3, -0.4, 0.9, 0.1, 0.2, 0.3]))
-    inertias = [mbs.spatial_inertia(1.0, (0.1, 0.2, 0.3), np.eye(3)), np.zeros((6, 6))]
-    with pytest.warns(mbs.ModelWarning):
-        model = mbs.Model.from_screws([-1, 0], [home, home], screws, inertias, frame="body_fixed")
-    other = regrouped(model)
-    np.testing.assert_array_equal(other.screws().homes, model.screws().homes)
-    np.testing.assert_array_equal(other.screws().M_body[1], 0.0)
-    with pytest.raises(mbs.SingularError, match="joint2"):
-        mbs.compile(mbs.forward_dynamics, model, backend="python")(*model.random_state(0))
-
-
 def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     points = np.random.default_rng(3).normal(size=(6, 3))
     mass = 0.7
@@ -128,27 +101,3 @@ def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     inertia = Inertia(6 * mass, mass * points.sum(axis=0), tensor)
     expected = mass * sum(np.outer(x, x) for x in points)
     np.testing.assert_allclose(inertia.second_moments, expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("parallel", [False, True])
-def test_common_normal_joins_the_points_of_two_axes_that_are_nearest(parallel):
-    rng = np.random.default_rng(5)
-    e, p, other_e, other_p = rng.uniform(-1.0, 1.0, (4, 3))
-    e /= np.linalg.norm(e)
-    other_e = e if parallel else other_e / np.linalg.norm(other_e)
-    line, other = _Line(e, p), _Line(other_e, other_p)
-    foot, other_foot = line.foot(other), other.foot(line)
-    if parallel:  # each foot is opposite the other line's own point
-        other_foot = other_p
-    joining = other_foot - foot
-    assert_close(np.cross(foot - p, e), np.zeros(3), 1e-12)
-    assert_close([joining @ e, joining @ other_e], np.zeros(2), 1e-12)
-    normal = line.normal(other)
-    assert_close(np.linalg.norm(normal), 1.0, 1e-12)
-    assert_close(np.cross(normal, joining), np.zeros(3), 1e-12)
-
-
-def test_axes_that_coincide_have_no_common_normal():
-    e = np.array([0.6, 0.0, 0.8])
-    assert _Line(e, np.zeros(3)).normal(_Line(e, 0.3 * e)) is None
-    assert _Line(e, np.zeros(3)).normal(_Line(-e, 0.3 * e)) is None

@@ -94,20 +94,6 @@ def test_a_payload_is_inertia_of_its_body(turned):
     assert_close(with_load.screws().M_body, MECHANISM.inertias, 1e-14)
 
 
-def test_payloads_change_without_compiling():
-    model, q = Model.from_urdf(ARM_URDF), Model.from_urdf(ARM_URDF).random_state(1).q
-    empty = mbs.gravity_torques(model, q)
-    first = model.with_payload("tool", **LOAD)
-    one = mbs.gravity_torques(first, q)
-    count = len(compiled(model).kernels)
-    double = mbs.gravity_torques(model.with_payload("tool", 5.0, LOAD["com"]), q)
-    assert_close(double - empty, 2 * (one - empty), 1e-13)
-    assert_close(mbs.gravity_torques(model.with_payload("tool", 0.0), q), empty, 1e-13)
-    assert_close(mbs.gravity_torques(first.with_gravity((0, 0, 0)), q), 0 * q, 1e-13)
-    assert len(compiled(model).kernels) == count
-    np.testing.assert_array_equal(mbs.gravity_torques(model, q), empty)
-
-
 def test_one_payload_per_link():
     """A new one takes the place of the link's own; those of several links of one body add up."""
     model = Model.from_urdf(ARM_URDF)
@@ -130,34 +116,3 @@ def test_one_payload_per_link():
     alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
     upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)
     assert_close(mbs.gravity_torques(pair, q), upper + lower - empty, 1e-13)
-
-
-def test_payloads_are_inputs_of_kernels():
-    model = (
-        Model.from_urdf(ARM_URDF)
-        .with_payload("tool", **LOAD)
-        .with_payload("upper", 1.0, (0, 0, 0.2))
-    )
-    q = model.random_state(1).q
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    assert [port.name for port in kernel.inputs] == ["q", "gravity", "payload"]
-    assert kernel.inputs[2].shape == model.payloads.parameters.shape == (2, 10)
-    np.testing.assert_array_equal(kernel(q), mbs.gravity_torques(model, q))
-    nothing = kernel(q, payload=np.zeros((2, 10)))
-    assert_close(nothing, mbs.gravity_torques(Model.from_urdf(ARM_URDF), q), 1e-13)
-    scales = np.array([0.0, 1.0, 2.0])[:, None, None]
-    batch = kernel(q, payload=scales * model.payloads.parameters)
-    assert_close(batch[2] - batch[1], batch[1] - batch[0], 1e-13)
-
-
-def test_payload_without_further_data_is_a_point_mass_at_the_origin_of_its_link():
-    """It takes the torques J^T F of its weight at that point, and inertia m J^T J."""
-    model, mass, g = Model.from_urdf(ARM_URDF), 2.0, np.array([1.0, -2.0, 3.0])
-    q = model.random_state(4).q
-    model = model.with_gravity(g)
-    loaded = model.with_payload("tool", mass)
-    J = mbs.jacobian(model, q, "tool", representation="hybrid")[3:]
-    weight = mbs.gravity_torques(loaded, q) - mbs.gravity_torques(model, q)
-    assert_close(weight, -J.T @ (mass * g), 1e-12)
-    added = mbs.mass_matrix(loaded, q) - mbs.mass_matrix(model, q)
-    assert_close(added, mass * J.T @ J, 1e-12)

@@ -13,7 +13,7 @@ from reference import assert_close, exponential, hat
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.coordinates import by_joint, velocity_names
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.joints import KINDS, Connection, joint
 
 PITCH = 0.15
@@ -76,7 +76,7 @@ def test_screws_by_default_have_the_axes_of_the_joint_frame():
         assert made(kind).screws.T.tolist() == expected, kind
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 3))
 @pytest.mark.parametrize("kind", ["planar", "planar_screw", "schoenflies"])
 def test_directions_in_the_plane_are_right_handed_with_the_axis(kind, seed):
     joint = made(kind, seed)
@@ -111,7 +111,7 @@ def test_joints_in_series_that_make_the_joints_of_table_2(kind, series):
     assert ranks == [DOF[kind]] * 3
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 3))
 @every_kind
 def test_motions_are_those_of_table_1(kind, seed):
     """Displacements are exp(S v), and stay in the subgroup; the joint frame is that of the body."""
@@ -192,32 +192,10 @@ def test_names_and_order_of_bodies_and_joints():
     assert model.neutral().tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
     v = model.vector({"hip": [1, 2, 3], "aid": 4.0})
     assert v.tolist() == [1, 2, 3, 0, 0, 0, 4]
-    assert by_joint(model.joints, v) == {"hip": [1, 2, 3], "knee": 0.0, "rail": [0, 0], "aid": 4.0}
     assert pickle.loads(pickle.dumps(model)) == model
     assert "8 positions, 7 velocities" in str(model)
     with pytest.raises(mbs.ModelError, match="'hip'"):
         model.screws()
-
-
-@pytest.mark.parametrize(
-    ("tag", "kind"), [("floating", "free"), ("planar", "planar"), ("spherical", "spherical")]
-)
-def test_urdf_makes_the_same_model(tag, kind):
-    text = f"""
-    <robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <joint name="j" type="{tag}"><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>
-    <parent link="a"/><child link="b"/><axis xyz="1 -2 2"/></joint></robot>"""
-    theirs = mbs.Model.from_urdf(text)
-    axis = {"axis": np.array([1, -2, 2]) / 3} if kind == "planar" else {}
-    connection = Connection(
-        name="j",
-        joint=joint(kind, **axis),
-        body="b",
-        M_body=mbs.spatial_inertia(2.0, np.zeros(3), np.eye(3)),
-        S_parent=theirs.bodies[0].home_rel,
-    )
-    assert mbs.Model.from_joints([connection], name="r").bodies[0].joint == theirs.bodies[0].joint
 
 
 x, y, z = np.eye(3)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from urdf_reference import (
 )
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ModelWarning, UrdfError
+from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.model import Model
@@ -128,66 +127,6 @@ def test_a_robot_without_joints_loads_and_says_so(name):
 def test_a_robot_without_a_name_is_refused(name):
     with pytest.raises(UrdfError, match=r"ur3\.urdf.*name"):
         load(robot(name))
-
-
-@pytest.mark.parametrize(
-    ("name", "links"),
-    [
-        ("romeo_laas_small.urdf", ["body", "LHipPitch_link", "RHipPitch_link"]),
-        ("tiago.urdf", ["base_antenna_left_link", "base_antenna_right_link"]),
-    ],
-)
-def test_an_indefinite_inertia_is_a_warning_by_name(name, links):
-    with pytest.warns(ModelWarning) as caught:
-        Model.from_urdf(robot(name))
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    said = re.findall(r"link '(\w+)': inertia is not positive semidefinite", str(caught[0].message))
-    assert said == links
-
-
-@pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
-def test_mimics_of_real_robots_are_pinocchios(name):
-    """In those files whose mimic joints Pinocchio can follow."""
-    model = load(robot(name))
-    reference = pin.buildModelFromUrdf(str(robot(name)), mimic=True)
-    q = np.random.default_rng(1).uniform(-1.0, 1.0, model.n)
-    positions = dict(zip(model.joint_names, q, strict=True))
-    assert model.n == reference.nv
-    assert_same_poses(model, reference, q, pin_positions(reference, positions))
-
-
-def test_arm7_is_filled_uniformly():
-    """Each link's inertia is that of its visual shapes, by Pinocchio's formulas for solids."""
-    for link in ElementTree.parse(ARM7).getroot().iterfind("link"):
-        if link.find("inertial") is None:
-            assert link.find("visual") is None
-            continue
-        solids = []
-        for visual in link.iterfind("visual"):
-            origin = visual.find("origin")
-            xyz = np.array(origin.get("xyz").split(), float)
-            rpy = np.array(origin.get("rpy", "0 0 0").split(), float)
-            place = pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
-            if (shape := visual.find("geometry/cylinder")) is not None:
-                radius, length = float(shape.get("radius")), float(shape.get("length"))
-                volume = np.pi * radius**2 * length
-                solid = pin.Inertia.FromCylinder(volume, radius, length)
-            else:
-                size = np.array(visual.find("geometry/box").get("size").split(), float)
-                solid = pin.Inertia.FromBox(size.prod(), *size)
-            solids.append(place.act(solid))
-        whole = sum(solids[1:], start=solids[0])
-        inertial = link.find("inertial")
-        density = float(inertial.find("mass").get("value")) / whole.mass
-        rows = (("ixx", "ixy", "ixz"), ("ixy", "iyy", "iyz"), ("ixz", "iyz", "izz"))
-        tensor = [[float(inertial.find("inertia").get(k)) for k in row] for row in rows]
-        com = np.array(inertial.find("origin").get("xyz").split(), float)
-        name = link.get("name")
-        np.testing.assert_allclose(com, whole.lever, rtol=1e-5, atol=1e-9, err_msg=name)
-        np.testing.assert_allclose(
-            tensor, density * whole.inertia, rtol=1e-5, atol=1e-9, err_msg=name
-        )
 
 
 def test_arm7_is_the_arm_that_its_comment_describes():

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
-from urdf_reference import joint, link, load, notes, tree, urdf
+from urdf_reference import load, notes, tree, urdf
 
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.model import Model
@@ -37,10 +36,9 @@ def test_path_text_and_bytes_are_the_same(tmp_path):
 
 
 ENCODED = [
-    *((name, "Schürze") for name in ("utf-8", "iso-8859-1", "utf-16", "utf-32")),
-    *((name, "底座") for name in ("utf-8-sig", "gb2312", "gbk", "gb18030", "big5")),
-    *((name, "アーム") for name in ("shift_jis", "euc-jp", "iso-2022-jp", "cp932")),
-    *(("euc-kr", "로봇팔"), ("koi8-r", "рука"), ("windows-1252", "brasé€")),
+    *((name, "Schürze") for name in ("utf-8", "utf-8-sig", "iso-8859-1", "utf-16")),
+    ("gb2312", "底座"),
+    ("koi8-r", "рука"),
 ]
 
 
@@ -80,15 +78,6 @@ def test_what_dynamics_does_not_need_is_passed_over(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.long
-def test_ten_thousand_links_in_a_row():
-    n = 10_000
-    links = [f'<link name="l{k}"/>' for k in range(n + 1)]
-    joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}", "fixed") for k in range(n)]
-    last = [link("end"), joint("end", f"l{n}", "end")]
-    assert load(urdf(*links, *joints, *last)).body_names == ("end",)
-
-
 LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
 BOMB = f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]>'
 
@@ -111,11 +100,3 @@ def test_entities_are_refused(text, encoding):
     declared = f'<?xml version="1.0" encoding="{encoding}"?>' + text
     with pytest.raises(UrdfError, match="DOCTYPE"):
         Model.from_urdf(declared.encode(encoding))
-
-
-@pytest.mark.parametrize("source", ["no such file.urdf", "a\nb", "x\0y", "robot.urdf" * 1000])
-@pytest.mark.parametrize("kind", [str, Path])
-def test_a_path_that_does_not_exist(source, kind):
-    with pytest.raises(UrdfError) as info:
-        Model.from_urdf(kind(source))
-    assert len(str(info.value)) < 500

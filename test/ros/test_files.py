@@ -81,7 +81,7 @@ def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_pat
     [
         ("arm7.udrf", r"urdf: there is no file '.*arm7.udrf' \(did you mean 'arm7.urdf'\?\)"),
         ("none/arm7.urdf", "and no folder '.*none'"),
-        ("parameters.yaml", "which is no XML; it begins with '/\\*\\*:.*Valid is a URDF"),
+        ("parameters.yaml", "which is not XML; it begins with '/\\*\\*:.*must be a URDF"),
         ("binary.urdf", "binary.urdf', which cannot be read"),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_description_may_have_any_encoding(tmp_path, encoding):
 
 def test_xacro_arguments_without_a_xacro_file_are_refused():
     said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
-    assert "arm7.urdf' is no .xacro file" in said
+    assert "arm7.urdf' is not a .xacro file" in said
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
         assert read_parameters("params_file", str(path), name) == expected
     else:
         said = refusal(ArgumentError, read_parameters, "params_file", str(path), name)
-        assert f"valid is a file with parameters of {name}" in said
+        assert f"must be a file with parameters of {name}" in said
 
 
 LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 10))
@@ -152,8 +152,8 @@ LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in ra
     ("text", "said"),
     [
         (f"a0: &a0 [lol]\n{LAUGHS}", "an alias (*name) in line 2"),
-        ("[" * 10_000, "is no YAML"),
-        ("a: !!python/object:os.system x", "is no YAML"),
+        ("[" * 10_000, "is not YAML"),
+        ("a: !!python/object:os.system x", "is not YAML"),
         ("a: [" + "1, " * 100_000 + "]", "more than 262144 characters"),
     ],
 )

@@ -85,8 +85,8 @@ def refusal(name, *arguments):
     ("name", "argument", "message"),
     [
         ("dynamics", "urdf:=~/no.urdf", "urdf: there is no file '/[^~]*/no.urdf'"),
-        ("dynamics", "params:=max_rate", "params is 'max_rate'; valid is \"{name: value, ...}\""),
-        ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; valid is a list"),
+        ("dynamics", "params:=max_rate", "params is 'max_rate'; must be \"{name: value, ...}\""),
+        ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; must be a list"),
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "brakes:=maybe", "Cannot convert value 'maybe'"),
         ("command_watchdog", "command_timeout:=soon", "could not convert string to float: 'soon'"),

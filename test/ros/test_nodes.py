@@ -126,7 +126,6 @@ REQUESTED = {
     },
     "gravity_compensation_node": {"use_imu": True},
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
-    "wrench_compensation_node": {"use_imu": True},
 }
 
 
@@ -216,7 +215,7 @@ FILE = {"robot_description": str(ARM7)}
         ("simulator_node", FILE | {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
         ("dynamics_node", {"max_rate": "5"}, "max_rate"),
         ("dynamics_node", {"robot_description": "/no/such.urdf"}, "/no/such.urdf"),
-        ("dynamics_node", {"robot_description": __file__}, "no XML"),
+        ("dynamics_node", {"robot_description": __file__}, "not XML"),
         ("dynamics_node", FILE | {"bodies": ["tol"]}, "did you mean 'tool'"),
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
         ("dynamics_node", {"publish": ["twist"]}, "publish has 'twist'"),
@@ -228,7 +227,7 @@ FILE = {"robot_description": str(ARM7)}
         ("dynamics_node", {"stale_timeout": 0.0}, "stale_timeout"),
         ("gravity_compensation_node", {"position_margin": 0.2}, "constant in nodes, 0.05"),
         ("gravity_compensation_node", {"effort_scale": 0.3}, "effort_limits state"),
-        ("gravity_compensation_node", {"tip": "link3"}, "tip is no parameter any more"),
+        ("gravity_compensation_node", {"tip": "link3"}, "tip is not a parameter any more"),
         ("gravity_compensation_node", {"on_fault": "explode"}, "explode"),
         ("gravity_compensation_node", {"start_from": "somewhere"}, "start_from"),
         ("gravity_compensation_node", {"gravity": [0.0, 0.0, -12.0]}, "gravity"),
@@ -304,7 +303,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
-        ("wrench_compensation_node", {"inertial_cutoff": -1.0}, "inertial_cutoff"),
+        ("wrench_compensation_node", {"limits": [1.0, 2.0]}, "limits"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

@@ -97,7 +97,7 @@ def test_constants_are_accepted_with_their_value_only(ros):
         node.destroy_node()
     node = declaring([Parameter("root", value="torso")])
     try:
-        with pytest.raises(ArgumentError, match="root is no parameter any more"):
+        with pytest.raises(ArgumentError, match="root is not a parameter any more"):
             declare(node, GravityCompensationSettings)
     finally:
         node.destroy_node()

@@ -181,6 +181,10 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
     assert not (tmp_path / "taught.npz").exists()
     assert one.record()[0]
     one.ask("record", True)
+    one.t += 1.0  # states are lost when it begins
+    one.wave()
+    refused["the beginning is lost"] = one.ask("record", False), "jumps in time"
+    one.ask("record", True)
     refused["while recording"] = one.ask("play"), "is going on"
     one.wave(seconds=0.1)
     refused["recorded for an instant"] = one.ask("record", False), "at least 0.5 s"
@@ -229,28 +233,25 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
 
         def taught():  # once no states are lost while this machine is busy
             teaching.processed()
-            first = [arm.q]
             teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
-            first.append(arm.q)
+            takes.append(arm.q)
             arm.lasts(0.3)
-            pushed(-8.0 if len(takes) % 2 else 8.0)  # back again, or it ends at its limits
-            last = [arm.q]
+            pushed(8.0 if len(takes) % 2 else -8.0)  # back again, or it ends at its limits
             teaching.processed()
-            done = teaching.call(SetBool, "record", off, once=True).success
-            takes.append((first, [*last, arm.q]))
-            return done
+            return teaching.call(SetBool, "record", off, once=True).success
 
         takes = []
-        """Postures before and after each begin and end of a recording: the arm drifts."""
+        """Postures at which recordings began."""
         control.until(lambda: control.call(SetBool, "enable", on, once=True).success)
         arm.until(lambda: "brakes are released" in simulator.log)
         arm.rests()
         teaching.until(taught)
         recording = TimeSeries.read(file)
         way = recording.q[:, [recording.joints.index(name) for name in JOINTS]]
-        for q, around in zip(way[[0, -1]], takes[-1], strict=True):
-            assert (q >= np.min(around, axis=0) - 0.01).all()
-            assert (q <= np.max(around, axis=0) + 0.01).all()
+        seen = np.array([state.position for state in arm.states])
+        for q in way[[0, -1]]:  # an arm that floats drifts, and the node may lag behind
+            assert np.abs(seen - q).max(axis=1).min() < 0.005
+        assert np.abs(way[-1] - way[0])[:4].max() > 0.15
         pushed(-8.0 if len(takes) % 2 else 8.0)
         control.until(lambda: control.set(mode="joint") == "")
         said = teaching.call(Trigger, "play", Trigger.Request(), once=True)

@@ -18,7 +18,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe, wrench_of
-from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
@@ -52,13 +51,7 @@ class SensorProcess(NodeProcess):
 
     def __init__(self, **parameters):
         given = {"robot_description": robot_path("arm7"), "sensor_frame": "flange"}
-        super().__init__(
-            **given
-            | {
-                "tool_frame": "tool",
-            }
-            | parameters
-        )
+        super().__init__(**given | {"tool_frame": "tool"} | parameters)
 
 
 class Sensor(Probe):
@@ -68,7 +61,6 @@ class Sensor(Probe):
         super().__init__(process)
         make = self.node.create_publisher
         self._wrench = make(WrenchStamped, "wrench", qos_profile_sensor_data)
-        self._imu = make(Imu, "imu", qos_profile_sensor_data)
         self.hear(*OUTPUTS)
 
     def read(self, q, W, frame="flange", ahead=0, joints=True):
@@ -151,35 +143,26 @@ def test_from_still_poses_to_contact_and_zero(tmp_path):
     with SensorProcess(calibration_file=path, reversed=True) as process, Sensor(process) as probe:
         left = probe.left(q, -reading(q, push=PUSH))
         np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
-        assert "inertial_cutoff" in probe.set(inertial_cutoff=-1.0)
-        assert probe.set(inertial_cutoff=20.0) == ""
-        probe.until(
-            lambda: "joint velocities" in probe.said("input"), again=lambda: probe.read(q, BIAS)
-        )
+        assert "limits" in probe.set(limits=[1.0, 2.0])
 
 
 def test_bad_input_is_named_and_gives_no_output(tmp_path):
     path, q = tmp_path / "sensor.json", np.linspace(-1.0, 1.0, 7)
     Calibration(BIAS, MASS, np.array(COM)).write(path, "flange")
     limits = "[100.0, 100.0, 100.0, 10.0, 10.0, 10.0]"
-    given = {"calibration_file": path, "limits": limits, "use_imu": True}
+    given = {"calibration_file": path, "limits": limits}
     with SensorProcess(**given) as process, Sensor(process) as probe:
-        imu = Imu()
-        imu.header.frame_id = "base_link"
-        imu.linear_acceleration.z = 9.81
         good = reading(q)
 
         def send(W=good, **how):
-            imu.header.stamp.sec, imu.header.stamp.nanosec = divmod(probe.latest_stamp, 10**9)
-            probe._imu.publish(imu)
             probe.read(q, W, **how)
 
         for kind, how in {
-            "no_motion": {"joints": False},
+            "no_pose": {"joints": False},
             "saturated": {"W": [0.0, 0.0, 0.0, 0.0, 101.0, 0.0]},
             "frame": {"frame": "link3"},
         }.items():
-            if kind != "no_motion":
+            if kind != "no_pose":
                 probe.answered(["wrench"], send)
             before = probe.latest_stamp
             probe.until(lambda k=kind: probe.rejected(k), again=lambda how=how: send(**how))

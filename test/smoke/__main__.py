@@ -4,7 +4,7 @@
 
     python test/smoke [--expect native] [--expect ros]
 
-Every algorithm is compared with the plain Python back end, and the main ones with identities.
+Every algorithm is compared with the plain Python back end.
 Neither pytest nor a reference library is needed, so that this runs where those do not: see
 noxfile.py.
 """
@@ -22,7 +22,7 @@ import traceback
 import numpy as np
 from bench import FOLDER, checks
 
-for name in ("kernels", "identities", "simulations", "node"):
+for name in ("kernels", "simulations", "node"):
     importlib.import_module(name)
 
 

@@ -21,8 +21,6 @@ os.environ["MBS_CACHE_DIR"] = str(FOLDER / "cache")  # what is found there is wh
 os.environ.pop("MBS_CACHE", None)
 
 TIMEOUT = 120.0  # s, for a node; nothing is measured by it
-STEP = 1e-6  # of finite differences
-
 checks: list[Callable[[set[str]], str | None]] = []
 
 
@@ -53,9 +51,3 @@ def close(found: Any, expected: Any, tolerance: float = 1e-11) -> None:
     error = np.abs(found - expected).max(initial=0.0)
     scale = max(1.0, np.abs(expected).max(initial=0.0))
     assert error <= tolerance * scale, f"the error is {error:.1e}, of values up to {scale:.1e}"
-
-
-def slope(function: Callable[[Any], Any], x: Any, direction: Any) -> Any:
-    """Return the derivative along a direction by central differences."""
-    h = STEP * np.asarray(direction)
-    return (np.asarray(function(x + h)) - np.asarray(function(x - h))) / (2 * STEP)

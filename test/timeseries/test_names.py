@@ -70,6 +70,17 @@ def test_two_arms_in_one_file_are_asked_about(form, count):
     assert names[7] in str(error.value)
 
 
+def test_questions_about_names_state_columns_of_the_file(tmp_path):
+    head = ["t", *(f"{side} {name}" for side in ("left", "right") for name in JOINTS)]
+    path = tmp_path / "run.csv"
+    rows = np.arange(30.0).reshape(2, 15)
+    np.savetxt(path, rows, delimiter=",", header=",".join(head), comments="")
+    declared = {name: f"q_{name.replace(' ', '_')}" for name in head[1:]}
+    series = TimeSeries.read(path, columns=declared)
+    with pytest.raises(TimeSeriesError, match="--columns left joint1=q_joint1"):
+        series.of(ARM)
+
+
 def test_joints_are_brought_into_the_order_of_the_model():
     t = 0.01 * np.arange(300)
     q = np.column_stack([0.1 * k + 0.1 * np.sin(t) for k in range(8)])

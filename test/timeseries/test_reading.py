@@ -58,7 +58,7 @@ def test_names_of_columns(head, joints, factor, tmp_path):
         ({"J1": "q_a", "J2": "none"}, "q", (ONE,)),
         ({"J": "none", "J1": "q_a", "J2": "q_b [deg]", "q": "[rad]"}, None, "'J'"),
         ({"Tim": "t"}, None, "no column 'Tim' .did you mean 'Time'"),
-        ({"Time": "clock"}, None, "--columns Time=clock: valid are"),
+        ({"Time": "clock"}, None, "--columns Time=clock: valid:"),
         ({"q": "[furlong]"}, None, "'furlong'; valid units are rad, deg"),
         ({"t": "rows/0"}, None, "t=rows/RATE"),
         ({"q": "rows/10"}, None, "t=rows/RATE"),
@@ -115,7 +115,7 @@ def test_separators_and_byte_order_marks(encoding, between, tmp_path):
     ("head", "end", "said"),
     [
         ("t,q_a,q_b,tau_a,tau_b", "0.1,2\n", "line 62: 2 cells; the header has 5"),
-        ("t,q_a,q_b,tau_a,tau_b", "1.1,1,2,x,3\n", "line 62: 'tau_a' is 'x'; valid are numbers"),
+        ("t,q_a,q_b,tau_a,tau_b", "1.1,1,2,x,3\n", "line 62: 'tau_a' is 'x'; valid: numbers"),
         ("t,q_a,q_a,tau_a,tau_b", "", "the header has 'q_a' twice"),
         ("t,q_a,pos_a,tau_a,tau_b", "", r"'q_a' and 'pos_a' are both q of a.*pos_a'=none"),
         ("t,time,q_b,tau_a,tau_b", "", r"'t' and 'time' are both t; .*=none"),
@@ -167,8 +167,8 @@ def test_still_poses_need_no_time(time, tmp_path):
     ("name", "data", "said"),
     [
         ("absent.csv", None, "there is no file"),
-        ("run.bin", b"t", r"valid are \.csv"),
-        ("run.npz", b"no archive", "is no .npz file"),
+        ("run.bin", b"t", r"valid: \.csv"),
+        ("run.npz", b"no archive", "is not a .npz file"),
         ("run.db3", b"no database", "cannot be read as a bag"),
         ("run.bag", b"no bag", "cannot be read as a bag"),
         ("run.csv", b"\xfft,q", "cannot be read as text"),

@@ -24,12 +24,12 @@ def series(**changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"t": T[:-1]}, r"q has shape \(50, 2\); valid is \(49, 2\)"),
+        ({"t": T[:-1]}, r"q has shape \(50, 2\); must be \(49, 2\)"),
         ({"t": T[::-1]}, "t must increase; got 0.49 s in row 1"),
         ({"t": np.where(T > 0.3, np.inf, T)}, "t must be finite; got inf in row 32"),
         ({"q": np.where(Q[4, 1] == Q, np.nan, Q)}, "q must be finite; got nan in row 5"),
         ({"tau": np.where(Q[4, 1] == Q, np.nan, Q)}, "tau must be finite; got nan in row 5"),
-        ({"q": Q[:, :1]}, r"q has shape \(50, 1\); valid is \(50, 2\)"),
+        ({"q": Q[:, :1]}, r"q has shape \(50, 1\); must be \(50, 2\)"),
         ({"joints": ("a", "a")}, "joints must be different names; got 'a'"),
         ({"q": [["a", "b"]]}, "q must be real numbers"),
         ({"columns": {"energy": T[1:]}}, r"energy has shape \(49,\)"),

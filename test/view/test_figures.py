@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and animations: they show what the motion holds, read from the axes that are drawn."""
+"""Figures: they show what the motion holds, read from the axes that are drawn."""
 
 from __future__ import annotations
 
@@ -101,30 +101,3 @@ def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     assert_close(curves(rate), motion.qd)
     expected = [[*(f"float[{k}]" for k in range(n)), "arm"] for n in (7, 6)]
     assert words(drawn[0]) == expected  # positions, and rates in colours of their own
-    figures.write_animation(model, motion.series, tmp_path / "m.gif")
-    assert len(drawn[1].axes[0].lines) == 1  # no line to the base
-
-
-@pytest.mark.long
-def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    motion = simulate(arm, np.full(7, 0.5), duration=0.2, step=0.01)
-    figures.write_animation(arm, motion.series, tmp_path / "m.gif")
-    (axes,) = drawn[0].axes
-    image = pytest.importorskip("PIL.Image").open(tmp_path / "m.gif")
-    assert image.n_frames == 6  # 25 frames per second, both ends included
-    origins = mbs.forward_kinematics(arm, motion.q[-1])[:, :3, 3]
-    last = [np.array(line.get_data_3d()).T for line in axes.lines]
-    assert axes.get_title() == "0.20 s"
-    assert_close(last[0], [np.zeros(3), origins[0]])
-    for i in range(1, arm.nb):
-        assert_close(last[i], [origins[arm.parents[i]], origins[i]])
-    tool = mbs.forward_kinematics(arm, motion.q[-1], bodies=["tool"])[0, :3, 3]
-    assert len(last) > arm.nb
-    assert_close(np.array([line[0] for line in last[arm.nb :]]), [origins[-1]] * (len(last) - 7))
-    assert any(np.allclose(line[1], tool) for line in last[arm.nb :])
-    shown = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
-    for line in last:
-        assert ((shown[:, 0] <= line) & (line <= shown[:, 1])).all()
-    widths = [np.diff(limits)[0] for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
-    assert_close(widths, np.full(3, widths[0]), 1e-6)

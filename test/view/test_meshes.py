@@ -14,16 +14,14 @@ import pytest
 pytest.importorskip("trimesh")
 
 import trimesh
-from damage import damaged
-from PIL import Image
 from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.mesh_files import find_mesh
 from mbs_dynamics.view.meshes import THICKNESS, appearance, unlikely_inertias
+from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
 
 pytestmark = pytest.mark.backend_independent
 
@@ -201,15 +199,12 @@ def zipped(size):
     ("name", "contents", "said"),
     [
         ("a.stl", b"", ""),
-        ("a.stl", b"solid nothing\nendsolid nothing\n", ""),
-        ("a.stl", b"\x00" * 100, ""),
         ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
         ("a.dae", b"<COLLADA/>", ""),
-        ("a.glb", b"glTF", ""),
         ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 9999999999\nend_header\n", ""),
-        ("a.zae", zipped(1000), "valid are .stl"),
-        ("a.zip", zipped(10**7), "valid are .stl"),
-        ("a", b"", "valid are .stl"),
+        ("a.zae", zipped(1000), "must end in .stl"),
+        ("a.zip", zipped(10**7), "must end in .stl"),
+        ("a", b"", "must end in .stl"),
     ],
 )
 def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
@@ -224,31 +219,6 @@ def test_nodes_of_nodes_are_read(tmp_path):
     parts, problems = look(tmp_path, "a.dae", exploding(2, 3))
     assert not problems
     assert len(parts[0].mesh.faces) == 9 * 12
-
-
-def test_a_damaged_texture_is_named(tmp_path):
-    uv, image = np.zeros((8, 2)), Image.new("RGB", (64, 64))
-    material = trimesh.visual.material.PBRMaterial(baseColorTexture=image)
-    box = trimesh.creation.box()
-    box.visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
-    data = box.export(file_type="glb")
-    assert not look(tmp_path, "a.glb", data)[1]
-    place = data.index(b"IDAT") + 10
-    (problem,) = look(tmp_path, "a.glb", data[:place] + bytes(40) + data[place + 40 :])[1]
-    assert "link 'l1'" in problem
-
-
-@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ["stl", "stl_ascii", "obj", "ply", "glb", "dae", "off"])
-def test_damaged_meshes_are_shown_or_named(tmp_path, kind, count):
-    data = trimesh.creation.box().export(file_type=kind)
-    data = data.encode() if isinstance(data, str) else data
-    named = 0
-    for some in damaged(data, count, seed=count):
-        parts, problems = look(tmp_path, f"a.{kind.partition('_')[0]}", some)
-        named += len(problems)
-        assert len(parts) == 3 - len(problems)
-    assert named
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,6 @@ def test_a_click_on_a_link_selects_and_names_it(opened):
 
 def test_drawings_are_fixed_to_the_frames_of_their_bodies(opened):
     page = opened.page
-    page.choose(["torques", "body frames", "names of joints"])
     posing = Posing(page, ARM, Q)
     page.refresh(posing)
     discs = drawn(page, "torques")[:7]  # labels follow
@@ -430,6 +429,16 @@ def test_the_default_port_is_a_free_one():
         second.page.close()
 
 
-def test_an_unknown_layer_is_refused(opened):
-    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid are all, body frames, "):
-        opened.page.choose(["shadows"])
+def test_the_layers_are_those_that_are_named():
+    opened = open_page(ARM, None, layers=["twist"], port=0)
+    try:
+        opened.page.refresh(Posing(opened.page, ARM, Q, QD))
+        assert drawn(opened.page, "twist")
+        assert not drawn(opened.page, "torques")
+    finally:
+        opened.page.close()
+
+
+def test_an_unknown_layer_is_refused():
+    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid: all, body frames, "):
+        open_page(ARM, None, layers=["shadows"], port=0)

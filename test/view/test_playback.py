@@ -20,7 +20,7 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.opening import open_page, write_html
+from mbs_dynamics.view.opening import frame_times, open_page, write_html
 from mbs_dynamics.view.playback import TORQUES, Playback
 from mbs_dynamics.view.states import states_at, states_of
 
@@ -236,3 +236,11 @@ def test_other_kinds_of_files_are_refused(opened, tmp_path):
         write_html(opened.page, playback, tmp_path / "a.png")
     with pytest.raises(ArgumentError, match="no folder"):
         write_html(opened.page, playback, tmp_path / "no" / "a.html")
+
+
+@pytest.mark.parametrize("end", [0.2, 2.0, 2.01])
+@pytest.mark.parametrize("rate", [10.0, 25.0])
+def test_frames_of_a_file_follow_time(end, rate):
+    times = frame_times(end, rate)
+    assert abs(len(times) / rate - end) <= 1.5 / rate
+    assert 0.0 == times[0] <= times[-1] <= end

@@ -22,12 +22,6 @@ from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
 
-MOST_CORNERS = 256
-"""So many corners of the box of limits are compared with a target that no search has reached."""
-
-NEAREST = 4
-"""So many of them are starts."""
-
 AT_LIMITS = 0.3
 """Probability that a coordinate of a random start is at one of its limits."""
 
@@ -91,10 +85,9 @@ def inverse_kinematics(
     ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
     single velocities of them, by the names of ``velocity_names``.
     The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
-    and for all targets; the last ones have all coordinates at limits. They are tried until the
-    errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for at most
-    ``max_iterations`` steps. Coordinates that do not move the body remain at q0. Revolute
-    joints end as few turns from q0 as the limits allow.
+    and for all targets. They are tried until the errors are within ``angular_tolerance`` in rad and
+    ``linear_tolerance`` in m, each for at most ``max_iterations`` steps. Coordinates that do not
+    move the body remain at q0. Revolute joints end as few turns from q0 as the limits allow.
 
     Minimises |log(C(q)^-1 C_target)|^2, or with weights the weighted squares of the rotation vector
     and of the displacement, with lengths divided by that of the arm, by Levenberg-Marquardt steps
@@ -178,7 +171,7 @@ def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     position_only = array.shape[-2:] != (4, 4)
     if position_only and array.shape[-1:] != (3,):
         raise ArgumentError(
-            f"target has shape {array.shape}; valid is (..., 4, 4) for poses and (..., 3) for "
+            f"target has shape {array.shape}; must be (..., 4, 4) for poses and (..., 3) for "
             "positions"
         )
     C = checks.numbers("target", array, (3,) if position_only else (4, 4), batch=True)
@@ -268,32 +261,7 @@ def _search(
                 ended = ended._replace(q=q, converged=ended.converged & ~outside, cost=cost)
             _keep_better(result, ended, missed)
         begin, end = end, min(2 * end, starts)
-    missed = np.flatnonzero(~result.converged & (starts > 1))
-    corners = _nearest_corners(task, first[missed], targets[missed])
-    if corners.size:
-        owners = np.repeat(missed, corners.shape[1])
-        ended = descend(task, targets[owners], corners.reshape(-1, corners.shape[-1]))
-        _keep_better(result, ended, missed)
     return result, beyond
-
-
-def _nearest_corners(task: Task, first: FloatArray, targets: FloatArray) -> FloatArray:
-    """Return (T, 4, nq) positions with all coordinates at limits and the body near each target.
-
-    They are none if there are too many or limits are infinite. Few searches from elsewhere lead to
-    a target that only such positions reach.
-    """
-    p, nq = len(task.lower), first.shape[-1]
-    if not len(first) or 2**p > MOST_CORNERS or not np.isfinite([task.lower, task.upper]).all():
-        return np.empty((len(first), 0, nq))
-    ends = np.stack(np.meshgrid(*zip(task.lower, task.upper, strict=True)), -1).reshape(-1, p)
-    owners = np.repeat(np.arange(len(first)), len(ends))
-    q = task.ahead(first[owners], np.tile(ends, (len(first), 1)))
-    e = task.residual(q, targets[owners])[0]
-    cost = (e * e).sum(-1).reshape(len(first), -1)
-    nearest = np.argsort(cost, axis=1)[:, :NEAREST]
-    q = q.reshape(len(first), len(ends), nq)
-    return np.take_along_axis(q, nearest[:, :, None], axis=1)
 
 
 def _keep_better(result: SearchResult, ended: SearchResult, at: Array) -> None:

@@ -156,6 +156,6 @@ def _entry(x: Any, graph: Graph) -> Symbol | float:
         return x
     if not isinstance(x, (*NUMBER, np.bool_)):
         raise TraceError(
-            f"an output contains a {type(x).__name__}; valid are arrays of numbers and symbols"
+            f"an output contains a {type(x).__name__}; valid: arrays of numbers and symbols"
         )
     return float(x)

@@ -12,33 +12,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import BackendError
-
-Array = NDArray[np.float64]
-
-MEANING: dict[str, Callable[..., Any]] = {name: row.meaning for name, row in ops.TABLE.items()}
-
-
-def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
-    """Return the outputs, flat, by name, and the status; inputs are flat arrays by name.
-
-    Scratch memory and outputs are NaN at first, so that reads before writes show.
-    Raises IndexError for an address out of bounds.
-    """
-    failed: list[int] = []
-
-    def check(value: float, status: int) -> None:
-        if not value > 0.0:
-            failed.append(status)
-
-    flat = {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in inputs.items()}
-    outputs = evaluate_on(module, flat, MEANING, check)
-    return {name: np.array(x, dtype=np.float64) for name, x in outputs.items()}, [*failed, 0][0]
 
 
 def evaluate_on(

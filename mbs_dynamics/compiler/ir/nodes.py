@@ -145,7 +145,7 @@ def operands_of(x: Statement) -> tuple[Operand, ...]:
 def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
     """Return a statement with operands replaced as mapped."""
 
-    def other(operand: Any) -> Any:  # the number 2.0 is no key
+    def other(operand: Any) -> Any:  # the number 2.0 is not a key
         return instead.get(operand, operand) if type(operand) is int else operand
 
     match x:

@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: arguments, one state and batches, iteration, and the native call."""
+"""Kernels: arguments, one state and batches, and the native call."""

@@ -37,7 +37,7 @@ class Signature:
             if default.shape != port.shape:
                 raise ArgumentError(
                     f"{self.name}: the default of {port.name} has shape {default.shape}; "
-                    f"valid is {port.shape}"
+                    f"must be {port.shape}"
                 )
             default.flags.writeable = False
         self.defaults = tuple(self.optional.values())
@@ -68,32 +68,24 @@ class Signature:
         given = zip(self.inputs, values, strict=True)
         return [_as_floats(self.name, port, value) for port, value in given]
 
-    def batch(self, arrays: Sequence[FloatArray], *, stepped: bool = False) -> tuple[int, ...]:
-        """Return the shape to which the batch axes of all inputs broadcast.
-
-        ``stepped`` says that they follow an axis of steps in all but the first input.
-        """
+    def batch(self, arrays: Sequence[FloatArray]) -> tuple[int, ...]:
+        """Return the shape to which the batch axes of all inputs broadcast."""
         given = zip(self.inputs, arrays, strict=True)
         leading = [array.shape[: array.ndim - len(port.shape)] for port, array in given]
-        if stepped:
-            leading[1:] = [axes[1:] for axes in leading[1:]]
         if not any(leading):  # most calls
             return ()
         try:
             return np.broadcast_shapes(*leading)
         except ValueError:
-            where = ", which follow the axis of the steps in all but the first argument,"
             raise ArgumentError(
-                f"{self.name}: the batch axes{where if stepped else ''} do not broadcast together: "
+                f"{self.name}: the batch axes do not broadcast together: "
                 f"{listed(self.inputs, arrays)}"
             ) from None
 
-    def singular(
-        self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
-    ) -> SingularError:
+    def singular(self, guard: int, state: tuple[Any, ...], finite: bool) -> SingularError:
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.guards[guard]}{when}{where}{why}")
+        return SingularError(f"{self.name}: {self.guards[guard]}{where}{why}")
 
 
 def listed(ports: Sequence[Port], arrays: Sequence[Port | FloatArray] | None = None) -> str:
@@ -106,14 +98,14 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
+        raise ArgumentError(f"{name}: {port.name} is not an array of numbers: {error}") from error
     if array.dtype.kind not in "fiu":
         received = "None" if value is None else f"dtype {array.dtype}"
         raise ArgumentError(f"{name}: {port.name} must be real numbers; got {received}")
     core = array.ndim - len(port.shape)
     if core < 0 or array.shape[core:] != port.shape:
         raise ArgumentError(
-            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or "
+            f"{name}: {port.name} has shape {array.shape}; must be {port.shape}, or "
             f"{_batched(port)} for a batch"
         )
     return array if array.dtype == np.float64 else array.astype(np.float64)

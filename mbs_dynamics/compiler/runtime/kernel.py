@@ -21,7 +21,6 @@ from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
@@ -150,23 +149,26 @@ class Kernel:
         """Evaluate the kernel; see the class."""
         return self._slow(self.signature.bound(args, named))
 
-    def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
-        """Return the states that follow from feeding the output back into the first input.
+    def iterate(self, state: Any, *inputs: Any, steps: int) -> FloatArray:
+        """Return the states (steps + 1, *shape) from feeding the output back into the first input.
 
-        For kernels with one output of the shape of their first input, such as a step of an
-        integrator. Row 0 of the result (steps + 1, ..., *shape) is ``state``, and row k + 1 is the
-        kernel's output at row k. The loop over the steps is machine code.
-
-        ``state`` may have leading batch axes. Each further input, in order or by name, has either
-        the kernel's shape, or a leading axis with one value for each step (or 1), followed by axes
-        that broadcast with those of ``state``. A kernel's defaults apply.
-
-        Raises ArgumentError as a call does, and if the kernel cannot be iterated. Raises
-        SingularError if something that must be positive is not; its attribute ``trajectory`` then
-        holds the states up to the one at which that was found.
+        For a kernel with one output, of the shape of its first input. Each further input has its
+        own shape, or a leading axis of steps. The loop is machine code. Raises ArgumentError as a
+        call does, SingularError with the states so far as its attribute ``trajectory``.
         """
-        arrays = self.signature.arrays(self.signature.bound((state, *args), named))
-        return iterate(self.signature, self.evaluate, arrays, steps)
+        states = np.empty((steps + 1, *self.inputs[0].shape))
+        states[0] = state
+        arrays = self.signature.arrays([states[:-1], *inputs])
+        tables = [table_of(x, port, (steps,)) for x, port in zip(arrays, self.inputs, strict=True)]
+        status = self.evaluate(steps, [*tables, states[1:].reshape(steps, -1)], in_turn=True)
+        if status:
+            step, guard = divmod(status - 1, len(self.program.guards))
+            states = states[: step + 1]
+            finite = all(np.isfinite(x).all() for x in (states, *arrays[1:]))
+            error = self.signature.singular(guard, (), finite)
+            error.trajectory = states.copy()
+            raise error
+        return states
 
     def _slow(self, values: Sequence[Any]) -> Any:
         arrays = self.signature.arrays(values)

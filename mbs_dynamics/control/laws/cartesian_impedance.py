@@ -51,7 +51,7 @@ class CartesianImpedance:
         self.damping_ratio = checked_ratio(damping_ratio)
         self.posture_frequency = float(checks.not_negative("posture_frequency", posture_frequency))
         if axes not in AXES:
-            raise ArgumentError(f"axes is {quoted(axes)}; valid is one of {', '.join(AXES)}")
+            raise ArgumentError(f"axes is {quoted(axes)}; must be one of {', '.join(AXES)}")
         self.axes = axes
         """``"root"`` or ``"target"``: the axes of the stiffness, and of leads of the reference."""
         parts = []
@@ -59,7 +59,7 @@ class CartesianImpedance:
             part = checks.not_negative(f"{name} stiffness", value)
             if part.shape not in ((), (3,)):
                 raise ArgumentError(
-                    f"{name} stiffness has shape {part.shape}; valid is one value, or (3,)"
+                    f"{name} stiffness has shape {part.shape}; must be one value, or (3,)"
                 )
             parts.append(np.broadcast_to(part, (3,)))
         self.gains: FloatArray = np.concatenate(parts)

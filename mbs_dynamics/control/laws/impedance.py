@@ -25,7 +25,7 @@ def checked_ratio(value: Any) -> float:
     """Return a damping ratio, or raise ArgumentError."""
     ratio, (low, high) = checks.number("damping_ratio", value), RATIOS
     if not low <= ratio <= high:
-        raise ArgumentError(f"damping_ratio is {ratio:g}; valid is {low:g} to {high:g}")
+        raise ArgumentError(f"damping_ratio is {ratio:g}; must be {low:g} to {high:g}")
     return ratio
 
 
@@ -36,7 +36,7 @@ def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
         values = [values.get(joint, 0.0) for joint in names]
     array = checks.not_negative(name, values)
     if array.shape not in ((), (len(names),)):
-        raise ArgumentError(f"{name} has shape {array.shape}; valid is one, or ({len(names)},)")
+        raise ArgumentError(f"{name} has shape {array.shape}; must be one or ({len(names)},)")
     return np.broadcast_to(array, (len(names),))
 
 

@@ -57,7 +57,7 @@ def law_from(path: str) -> Law:
     """
     module, _, name = path.partition(":")
     if not module or not name:
-        raise ArgumentError(f"law is {quoted(path)}; valid is module:name")
+        raise ArgumentError(f"law is {quoted(path)}; must be module:name")
     try:
         target = getattr(importlib.import_module(module), name)
         law = target() if isinstance(target, type) else target
@@ -67,7 +67,7 @@ def law_from(path: str) -> Law:
         ) from error
     if not callable(law):
         raise ArgumentError(
-            f"law {quoted(path)} is a {type(law).__name__}; valid is a function of model, state "
+            f"law {quoted(path)} is a {type(law).__name__}; must be a function of model, state "
             "and reference, or a class of them"
         )
     made: Law = law

@@ -367,16 +367,18 @@ CHECKS = (
     ),
     Check(
         "time",
-        "the time did not advance in {value:g} steps; valid is a steady clock, in s",
+        "the time did not advance in {value:g} steps; must be a steady clock, in s",
         _stands,
     ),
     Check("drive_error", "the drive of {joint} reports error {value:g}", _drive_error, MOTOR),
     Check(
-        "temperature", "{joint} is at {value:.4g} degrees Celsius; valid is {limit:g}", _temperature
+        "temperature",
+        "{joint} is at {value:.4g} degrees Celsius; must be at most {limit:g}",
+        _temperature,
     ),
     Check(
         "motors_apart",
-        "the motors of {joint} are {value:.4g} apart; valid is {limit:g}",
+        "the motors of {joint} are {value:.4g} apart; must be at most {limit:g}",
         _apart,
         ENCODER,
     ),
@@ -388,7 +390,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid state of {joint} for {value:.3f} s; valid is less than {limit:g}",
+        "no valid state of {joint} for {value:.3f} s; must be less than {limit:g}",
         _stale,
         STATE,
     ),
@@ -449,7 +451,7 @@ CHECKS = (
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
     Check(
         "reference",
-        "the requested motion holds numbers that are not finite, or a matrix that is no rotation; "
+        "the requested motion has numbers that are not finite, or a matrix that is not a rotation; "
         "the arm comes to rest",
         _reference,
         stops=False,
@@ -458,7 +460,7 @@ CHECKS = (
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
     Check(
         "stiffness",
-        "the law is too stiff for a period of {value:.3g} s at this posture; valid is at most "
+        "the law is too stiff for a period of {value:.3g} s at this posture; must be at most "
         "{limit:.3g} of its stiffness",
         _stiffness,
         stops=False,

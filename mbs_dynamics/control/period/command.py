@@ -131,7 +131,7 @@ def wanted(
     share = select(held_by_drives, s.most_share, share)
     g = select(for_each(held_by_drives, n), g_held, t.gravity)
     base = s.start + share * (g - s.start)
-    base = select(less(abs(base), NEVER), base, s.command)  # one that is no number goes as well
+    base = select(less(abs(base), NEVER), base, s.command)  # one that is not a number goes as well
 
     left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
     left = select(holds(r.holds), 0.0, left)

@@ -41,8 +41,8 @@ def export_period(
     ``"double"`` or ``"single"``: in single precision times must be small, since a float counts
     only 7 digits; let them begin at zero, and start anew within an hour.
 
-    Raises ArgumentError for a prefix that is no identifier or another precision, OSError if a file
-    cannot be written.
+    Raises ArgumentError for another precision or a prefix that is not an identifier, OSError if a
+    file cannot be written.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
@@ -52,7 +52,7 @@ def export_period(
     function = emit_c(lower(program, "c"), name=f"{prefix}_equations", precision=precision)
     if function.workspace:
         raise ArgumentError(
-            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid are "
+            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid: "
             "arms of fewer joints"
         )
     constants = {

@@ -115,17 +115,17 @@ def replayed(model: Model, path: str | Path) -> Replay:
     """Return what the history in a file led to.
 
     It is the same as then, number by number, with the same description, version of this package and
-    back end. Raises ArgumentError for a file that is no history, or that of another robot; OSError
+    back end. Raises ArgumentError for a file that is not a history of this robot; OSError
     if it cannot be read.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
             stored = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile) as error:
-        raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: {error}") from error
+        raise ArgumentError(f"{str(path)!r} is not a history of a guarded arm: {error}") from error
     missing = set(STORED) - stored.keys()
     if missing:
-        raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: it lacks {missing}")
+        raise ArgumentError(f"{str(path)!r} is not a history of a guarded arm: it lacks {missing}")
     joints, masses = tuple(stored["joints"].tolist()), stored["masses"]
     own = np.array([body.inertia.mass for body in model.bodies])
     if joints != model.joint_names or masses.shape != own.shape or not np.allclose(masses, own):

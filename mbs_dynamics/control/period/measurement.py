@@ -21,7 +21,7 @@ NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
 that of the report before, or its position cannot follow from that before."""
 
 LARGEST = 1e9
-"""States of this size in SI units are no measurements."""
+"""States of this size in SI units are not measurements."""
 
 SLACK = 0.05
 """Jump in rad or m that is accepted beyond what the velocity explains, for jitter of stamps."""

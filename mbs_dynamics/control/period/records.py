@@ -251,7 +251,7 @@ class State(NamedTuple):
     springs_end: Number
     """When these gains reach their goals."""
     broken: Number
-    """Whether torques of the laws were no numbers, and were left out."""
+    """Whether torques of the laws were not numbers, and were left out."""
     stiffness_share: Number
     """Share of the stiffness that the loop can control with the latest times between states."""
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from mbs_dynamics.control.faults import Doubt, Fault
+from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.evidence import DISAGREES, RISES, SINKS
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, LATE, NOT_FINITE
@@ -17,6 +18,16 @@ DOUBTS = (
     Doubt.NOTHING, Doubt.VELOCITY, Doubt.STATE, Doubt.ENCODER, Doubt.GRAVITY, Doubt.MOTOR,
 )  # fmt: skip
 """By number."""
+
+MODES = {
+    transitions.OFF: "disabled",
+    transitions.RAMPING_IN: "ramping in",
+    transitions.ON: "enabled",
+    transitions.RAMPING_OUT: "ramping out",
+    transitions.STOPPING: "fault",
+    transitions.FAULT: "fault",
+}
+"""Names of the modes for users."""
 
 OPPOSED = {
     RISES: "{joint} rises by {value:.3g} while gravity torques grow: something else "

@@ -5,7 +5,7 @@
     off -> ramping_in -> on -> ramping_out -> off        ramping_in, on -> stopping -> fault
     ramping_out -> ramping_in
 
-Holding is no mode: a share, from 0 to 1, of the gains of the drives' position loops.
+Holding is not a mode: a share, from 0 to 1, of the gains of the drives' position loops.
 """
 
 from __future__ import annotations

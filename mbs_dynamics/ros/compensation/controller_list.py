@@ -168,7 +168,7 @@ class ControllerList:
             return self._both(holding[0].name)
         if effort.state == "inactive" and (self._beside or not chain):
             return (
-                f"controller {effort.name!r} is inactive; valid is active: "
+                f"controller {effort.name!r} is inactive; must be active: "
                 f"{self.command(effort.name, 'active')}"
                 f"{'' if self._beside else '; or name position_controller'}"
             )
@@ -187,7 +187,7 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         if effort.state != "active":
-            return f"controller {effort.name!r} is {effort.state}; valid is active"
+            return f"controller {effort.name!r} is {effort.state}; must be active"
         if not self._beside:
             return self._rival(joints, [])
         if self.lost(joints) and not self._all_moved_by_others(joints):
@@ -268,7 +268,7 @@ class ControllerList:
         others = [f"{joint}/{kind}" for joint, _, kind in taken if kind != EFFORT]
         if others:
             raise ControllerError(
-                f"controller {one.name!r} commands {', '.join(others)}; valid is the interface "
+                f"controller {one.name!r} commands {', '.join(others)}; must be the interface "
                 f"{EFFORT}"
             )
         theirs, ours = [joint for joint, _, _ in taken], list(joints)
@@ -304,7 +304,7 @@ class ControllerList:
         mend = self.command(one.name, "inactive")
         if one.state == "finalized":
             mend = f"unload it, {self._line(f'unload_controller {one.name}')}, and load it again"
-        return f"{one.name!r} is {one.state}; valid is active or inactive: {mend}"
+        return f"{one.name!r} is {one.state}; must be active or inactive: {mend}"
 
     def command(self, name: str, state: str) -> str:
         """Return the command line that brings a controller into a state."""

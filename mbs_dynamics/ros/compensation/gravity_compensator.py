@@ -30,6 +30,7 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
+from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
@@ -163,7 +164,10 @@ class GravityCompensator:
     @property
     def torques_are_in(self) -> bool:
         """Whether torques are enabled and have ramped in."""
-        return self.arm is not None and self.arm.torques_are_in
+        if self.arm is None:
+            return False
+        s = self.arm.state_record
+        return s.mode == transitions.ON and not s.behind
 
     def holds_arm(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
@@ -201,7 +205,7 @@ class GravityCompensator:
             settings = self.settings
             model = model_of(text, loads=loads_of(settings.loads))
             if model.n > MOST_JOINTS:
-                raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
+                raise ModelError(f"it has {model.n} joints; must be at most {MOST_JOINTS}")
             model = model.with_armature(settings.rotors)
             used = settings.laws()
             arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
@@ -398,9 +402,9 @@ class GravityCompensator:
             self._record(rejection, now)
             return Answer(self.tick(now), rejection)
         self._report(arm, states, stamp, now)
-        before = arm.stamps
+        before = arm.running.stamps()
         row = self._period(now)
-        after = arm.stamps
+        after = arm.running.stamps()
         new = [k for k in states.joints if after[k] != before[k]]
         rejection = None
         if len(new) < len(states.joints) or not self._commanded.issuperset(new):
@@ -431,15 +435,16 @@ class GravityCompensator:
     def _report(self, arm: Guard, states: States, stamp: int, now: float) -> None:
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
-        arm.report(now, states.joints, 1e-9 * (stamp - self._epoch), *states[1:])
+        arm.running.report(now, states.joints, 1e-9 * (stamp - self._epoch), states[1:])
         if self._other and not self.settings.velocity_from_position:
-            rates = arm.sample.qd[self._other]
-            arm.sample.qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
+            qd = arm.running.sample.qd
+            rates = qd[self._other]
+            qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
 
     def _not_used(self, arm: Guard, states: States, new: Sequence[int]) -> Rejection | None:
         """Return why not all states of a message were used and answered; ``new`` were used."""
         joints = list(states.joints)
-        refused = arm.refused[joints]
+        refused = arm.state_record.refused[joints]
         if refused.any():
             kind = REFUSALS.get(float(refused[refused > 0.0][0]), "not_finite")
             names = arm.model.joint_names
@@ -459,11 +464,11 @@ class GravityCompensator:
         if rejection is None:
             if self._unused:
                 self._returns.append(now)
-            self._unused, self.arm.trouble = False, None
+            self._unused, self.arm.events.trouble = False, None
         elif rejection.kind not in UNANSWERED:
             self._unused = True
             reason = f"joint_states rejected: {rejection.reason}"
-            self.arm.trouble = Fault(rejection.kind, reason)
+            self.arm.events.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
         """Return the message that two sources report the arm in turn; empty if none do."""
@@ -480,14 +485,14 @@ class GravityCompensator:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"valid is {most:g}. Are the clocks synchronised, or is one that of a simulation?"
+            f"must be at most {most:g}. Are the clocks synchronised, or is one simulated?"
         )
 
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         if self.arm is None:
             return None
-        self.arm.clear_sample(now)
+        self.arm.running.clear_sample(now)
         return self._due(self._period(now), answers=False)
 
     def _period(self, now: float) -> list[float]:
@@ -522,7 +527,7 @@ class GravityCompensator:
         arm = self.arm
         if arm is None:
             return []
-        said = arm.warnings()
+        said = arm.events.warnings()
         if self._other and arm.engaged:
             timeout, s = self.settings.stale_timeout, arm.state_record
             old = [k for k in self._other if now - s.received[k] >= timeout]
@@ -592,7 +597,7 @@ class GravityCompensator:
 
     def _troubles(self, now: float) -> tuple[str, ...]:
         """Return what is wrong with messages, each part empty if it is right."""
-        trouble = None if self.arm is None else self.arm.trouble
+        trouble = None if self.arm is None else self.arm.events.trouble
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
 

@@ -19,8 +19,11 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.period.evidence import GROWTH
+from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.period.evidence import EFFORT_FLOOR, GROWTH
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
@@ -124,7 +127,7 @@ class Handover:
             if self._position:
                 holder = f"{self._position} is checked, and must go on holding"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
-        if core.arm is None or not core.arm.motors_hold:
+        if core.arm is None or not _motors_hold(core.arm):
             messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
@@ -312,6 +315,13 @@ class Handover:
         core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return message + (f"; {self._effort} is still active" if seen.torques_act else "")
+
+
+def _motors_hold(arm: Guard) -> bool:
+    """Return whether measured efforts show that motors hold the arm."""
+    efforts = abs(arm.state_record.effort[arm.joints])
+    limits = arm.running.given.effort[arm.joints]
+    return bool(np.isfinite(efforts).all() and (efforts > EFFORT_FLOOR * limits).any())
 
 
 def _state(core: GravityCompensator) -> str:

@@ -108,9 +108,9 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         super().__post_init__()
         for name in ("linear_stiffness", "angular_stiffness"):
             if checks.not_negative(name, getattr(self, name)).shape != (3,):
-                raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
+                raise ArgumentError(f"{name} is {getattr(self, name)}; valid: three numbers")
         if self.mode == "law" and not self.law:
-            raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
+            raise ArgumentError("mode is 'law', and law is empty; must be an import path")
 
     @property
     def of_law(self) -> tuple[Any, ...]:

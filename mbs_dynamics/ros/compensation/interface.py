@@ -114,7 +114,7 @@ class GravityCompensationSettings(
         if self.position_controller and not self.controller_manager:
             raise ArgumentError(
                 f"position_controller is {self.position_controller!r} and controller_manager is "
-                "empty; valid is the name of the manager that switches it"
+                "empty; must be the name of the manager that switches it"
             )
         if not self.adds_to_position_control:
             return
@@ -187,15 +187,15 @@ class CommandWatchdogSettings(ControllerSettings):
         super().__post_init__()
         if not controller_of(self.command_topic):
             raise ArgumentError(
-                f"command_topic {self.command_topic!r} does not name a controller; valid is a "
+                f"command_topic {self.command_topic!r} does not name a controller; must be a "
                 "topic <controller>/commands"
             )
         if not self.controller_manager:
-            raise ArgumentError("controller_manager is empty; valid is its name")
+            raise ArgumentError("controller_manager is empty; must be its name")
         if controller_of(self.command_topic) == self.position_controller:
             raise ArgumentError(
                 f"position_controller is {self.position_controller!r}, the controller that is "
-                "deactivated; valid is another one"
+                "deactivated; must be another one"
             )
 
 

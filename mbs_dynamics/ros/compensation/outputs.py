@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -136,11 +137,14 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
     arm, values, model = core.arm, dict[str, object](), None
     if arm is not None:
         model = arm.model.with_gravity(arm.gravity)
+        limits = arm.running.given.effort[arm.joints]
+        names, fastest = arm.model.joint_names, arm.model.velocity_limits
+        unwatched = [names[k] for k in arm.joints if fastest[k] == math.inf]
         values = {
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
-            "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
-            "speed not watched": ", ".join(arm.without_speed_limit) or "none",
+            "effort limits": ", ".join(f"{most:.6g}" for most in limits),
+            "speed not watched": ", ".join(unwatched) or "none",
         }
     pending = core.pending is not None
     waits = "a new robot_description waits until no torque is commanded or held" if pending else ""
@@ -162,7 +166,7 @@ def input_status(
     problem, unused = core.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
-    inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
+    inactive = "" if core.arm is None else "; ".join(core.arm.events.inactive_checks())
     if inactive:
         values["inactive checks"] = inactive
         unused = "; ".join(filter(None, (inactive, unused)))
@@ -211,10 +215,10 @@ def command_status(
         error = f"{warning}; the torques alone hold the arm" if alone else ""
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
-    elif arm is not None and arm.saturated:
-        joints = ", ".join(arm.model.joint_names[k] for k in arm.saturated)
+    elif arm is not None and (saturated := arm.state_record.saturated_since < math.inf).any():
+        joints = ", ".join(arm.model.joint_names[k] for k in np.flatnonzero(saturated))
         warning = f"{state}, at the effort limit of {joints}"
-    elif arm is not None and arm.behind:
+    elif arm is not None and arm.state_record.behind:
         warning = f"{state}, at the rate limit"
     if traffic.rivals and not warning:
         warning = f"{state}; {traffic.rivals} other publisher(s) on {traffic.topic}"

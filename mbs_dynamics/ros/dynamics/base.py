@@ -58,7 +58,7 @@ class BaseInput:
         """
         if frame != self.frame or child_frame != self.base:
             return (
-                f"odometry of {child_frame!r} in {frame!r}; valid is that of the root link "
+                f"odometry of {child_frame!r} in {frame!r}; must be that of the root link "
                 f"{self.base!r} in the frame of the parameter odom_frame, {self.frame!r}"
             )
         q, qd = np.array([*position, *quaternion], dtype=float), np.array(twist, dtype=float)
@@ -71,7 +71,7 @@ class BaseInput:
         """Take orientation and angular rate (3,) of a sensor; return why not, empty if taken."""
         if frame and frame not in self._placements:
             listed = ", ".join(self._placements)
-            return f"imu has the frame {frame!r}; valid are those fixed to the base: {listed}"
+            return f"imu has the frame {frame!r}; valid: those fixed to the base: {listed}"
         if received - self._odometry <= stale_timeout:
             return ""
         turn = self._placements.get(frame, np.eye(3))
@@ -90,7 +90,7 @@ class BaseInput:
             return f"{what} has numbers that are not finite"
         length = float(np.linalg.norm(q[3:]))
         if abs(length - 1.0) > QUATERNION_TOLERANCE:
-            return f"{what} has the orientation {q[3:].tolist()}; valid is a unit quaternion"
+            return f"{what} has the orientation {q[3:].tolist()}; must be a unit quaternion"
         q[3:] /= length
         self._latest, self._odometry = (BaseState(q, qd), received), odometry
         return ""

@@ -50,7 +50,7 @@ def desired_state(
     """
     *given, efforts = point
     if len(efforts):
-        message = "the point has efforts: valid are points without efforts, which are computed"
+        message = "the point has efforts; must be a point without, since they are computed"
         return Rejection("effort", message)
     if len(given[2]) and not len(given[1]):
         return Rejection("velocity_length", "the point has accelerations but no velocities")

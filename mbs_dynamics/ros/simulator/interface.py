@@ -112,7 +112,7 @@ class SimulatorSettings(RobotSettings):
         super().__post_init__()
         if not self.robot_description:
             raise ArgumentError(
-                "robot_description is not set; valid is the text of a URDF, or its path"
+                "robot_description is not set; must be the text of a URDF, or its path"
             )
         check_gravity("gravity", self.gravity)
         checks.not_negative("joint_damping", self.joint_damping)

@@ -250,7 +250,7 @@ def contact_of(model: Model, settings: SimulatorSettings, step: float) -> Contac
         return None
     if len(numbers) % 4:
         raise ArgumentError(
-            f"contact_planes has {len(numbers)} numbers; valid are four for each plane, its normal "
+            f"contact_planes has {len(numbers)} numbers; valid: four for each plane, its normal "
             "and its offset"
         )
     rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]

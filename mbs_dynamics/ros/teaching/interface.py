@@ -91,7 +91,7 @@ class TeachingSettings(RobotSettings):
         for text in self.other_topics:
             topic, _, names = text.partition(":")
             if not topic.strip() or not names.split():
-                raise ArgumentError(f"other_topics has {quoted(text)}; valid is 'topic: joint ...'")
+                raise ArgumentError(f"other_topics has {quoted(text)}; must be 'topic: joint ...'")
             joints_of[topic.strip()] = names.split()
         return joints_of
 

@@ -56,21 +56,6 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
         "written by ~/fit. Empty: none.",
         read_only=True,
     )
-    use_imu: bool = parameter(
-        False,
-        "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
-        "measures the acceleration of the tool as well.",
-        read_only=True,
-    )
-    inertial_cutoff: float = parameter(
-        0.0,
-        "Subtract the inertial forces of the tool as well, and pass the output through a low-pass "
-        "filter of first order with this corner frequency, such as 20 Hz. Accelerations are "
-        "differences of joint velocities; without velocities nothing is published. 0: neither.",
-        unit="Hz",
-        low=0.0,
-        high=1000.0,
-    )
     limits: tuple[float, ...] = parameter(
         (),
         "Measuring range of the sensor in the axes of sensor_frame: force x, y, z and torque x, y, "
@@ -83,7 +68,7 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.sensor_frame:
-            raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
+            raise ArgumentError("sensor_frame is not set; must be the link of the sensor")
         _ = self.wrench_limits  # or an error
 
     @property
@@ -107,13 +92,6 @@ WRENCH_COMPENSATION_NODE = Interface(
         DESCRIPTION,
         JOINT_STATES,
         Topic("wrench", WRENCH, "Readings of the sensor, in N and N m.", SENSOR_DATA),
-        Topic(
-            "imu",
-            "sensor_msgs/msg/Imu",
-            "linear_acceleration of a link fixed to the base or to the sensor.",
-            SENSOR_DATA,
-            condition="use_imu",
-        ),
         GRAVITY,
         PAYLOAD._replace(
             description="Known load in addition to the tool, on the link header.frame_id. A mass "

@@ -217,7 +217,7 @@ def test_controllers_that_do_not_exist_are_found_before_they_are_needed():
     [
         ({"command_topic": "/commands"}, "'/commands' does not name a controller"),
         ({"position_controller": "efforts"}, "position_controller is 'efforts'"),
-        ({"command_timeout": 0.0}, "command_timeout is 0; valid is 0.1 to 60"),
+        ({"command_timeout": 0.0}, "command_timeout is 0; must be 0.1 to 60"),
     ],
 )
 def test_refuses_settings_with_a_reason(changes, said):

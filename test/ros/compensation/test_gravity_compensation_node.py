@@ -113,18 +113,19 @@ def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_whe
     np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
 
 
+def test_a_second_publisher_of_commands_stops_it(arm):
+    arm.enable()
+    before, topic = len(arm.faults()), f"{arm.target.namespace}/commands"
+    rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
+    arm.waits(lambda: len(arm.faults()) > before)
+    assert topic in arm.faults()[-1]
+    assert arm.node.get_fully_qualified_name() in arm.faults()[-1]
+    arm.zero()
+    arm.waits(lambda: "other publisher" in arm.ask(True).message)
+    arm.node.destroy_publisher(rival)
+
+
 # -- nodes of their own ----------------------------------------------------------------------------
-
-
-def test_a_second_publisher_of_commands_stops_it(ros):
-    with GravityProcess() as process, Driver(process) as arm:
-        arm.enable()
-        arm.node.create_publisher(Float64MultiArray, f"{process.namespace}/commands", 1)
-        arm.waits(lambda: arm.faults())
-        assert f"{process.namespace}/commands" in arm.faults()[0]
-        assert arm.node.get_fully_qualified_name() in arm.faults()[0]
-        arm.zero()
-        arm.waits(lambda: "other publisher" in arm.ask(True).message)
 
 
 def check_ramp_out(arm, process, *, moving=False):
@@ -200,8 +201,8 @@ def test_closing_the_terminal_ramps_out(ros):
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    given = {"use_sim_time": "true", "stale_timeout": 0.5}
-    with GravityProcess(**given) as process, Driver(process) as arm:
+    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
         arm.enable()
+        assert arm.set(stale_timeout=0.5) == ""
         arm.until(lambda: any("no valid state of" in one for one in arm.faults()), every=0.01)
         arm.zero()

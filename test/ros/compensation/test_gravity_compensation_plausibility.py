@@ -238,7 +238,7 @@ def states_of_age(bench, age, seconds=0.3):
 def test_states_that_are_steadily_old_are_refused(age, word):
     bench = Bench(max_age=1.0)
     states_of_age(bench, age)
-    assert f"the stamp is 5.000 s {word} than the clock; valid is 1" in (
+    assert f"the stamp is 5.000 s {word} than the clock; must be at most 1" in (
         bench.core.enable(bench.now)
     )
     bench = Bench(max_age=0.0)

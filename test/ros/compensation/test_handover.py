@@ -206,7 +206,7 @@ def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
     ("interfaces", "problem"),
     [
         ((), "commands no joint"),
-        (POSITIONS, "valid is the interface effort"),
+        (POSITIONS, "must be the interface effort"),
         (EFFORTS[::-1], "other order"),
         (EFFORTS[:5], "other joints"),
         (tuple(f"left/{one}" for one in EFFORTS), "other joints"),

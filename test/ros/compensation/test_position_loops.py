@@ -55,7 +55,7 @@ def test_scaled_gravity_alone_is_commanded_with_all_defaults(adds):
     q[3] = bench.core.arm.model.upper[3] - 0.3
     bench.enabled(q=q)
     bench.move(q, q + 0.25 * np.eye(7)[3], speed=0.5)  # settles, and ends on a spring
-    needed = scale * mbs.gravity_torques(MODEL, bench.core.arm.positions)
+    needed = scale * mbs.gravity_torques(MODEL, bench.core.arm.state_record.q)
     assert np.allclose(bench.torques[-1], needed, rtol=0, atol=1e-12) == adds
 
 

@@ -85,9 +85,9 @@ def test_odometry_states_the_base():
     for got, expected in zip(taken.state(1.2, 0.5), (BASE, V), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-15)
     assert taken.state(1.6, 0.5) is None
-    assert "valid is that of the root link" in odometry(taken, child="elsewhere")
+    assert "must be that of the root link" in odometry(taken, child="elsewhere")
     assert "'map'" in odometry(taken, frame="map")
-    assert "valid is a unit quaternion" in odometry(taken, quaternion=2.0 * TILTED)
+    assert "must be a unit quaternion" in odometry(taken, quaternion=2.0 * TILTED)
     assert "not finite" in odometry(taken, quaternion=np.nan * TILTED)
 
 

@@ -56,7 +56,7 @@ def kept_by(made):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
+@pytest.mark.parametrize("algorithm", mostly_slow(mbs.REPRESENTATIONS, ["hybrid"]))
 def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
     """Every result that takes the algorithm is asked for."""
     asked = {"publish": (*DynamicsSettings().publish, "mass_matrix", "energy", "external_torques")}
@@ -243,8 +243,8 @@ def test_all_that_a_message_takes_is_one_kernel():
     ("gravity", "said"),
     [
         (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
-        (LinkGravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
-        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid are the links that do not"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
+        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
         (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
     ],
 )
@@ -283,22 +283,11 @@ def test_what_a_new_robot_cannot_keep_is_said():
     ("load", "said"),
     [
         (LinkLoad("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
-        (LinkLoad("rope", 1.0, (0.0,) * 3, NO_INERTIA), "no body 'rope'"),
         (LinkLoad("ceiling", 1.0, (0.0,) * 3, NO_INERTIA), "does not move"),
         (LinkLoad("rod", -1.0, (0.0,) * 3, NO_INERTIA), "mass must not be negative"),
         (LinkLoad("rod", float("nan"), (0.0,) * 3, NO_INERTIA), "mass must be finite"),
-        (LinkLoad("rod", 1.0, (float("inf"), 0.0, 0.0), NO_INERTIA), "com must be finite"),
-        (
-            LinkLoad("rod", 1e7, (0.0,) * 3, NO_INERTIA),
-            "1e.07 is too large; valid is at most 1e.06",
-        ),
         (LinkLoad("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
         (LinkLoad("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),
-        (
-            LinkLoad("rod", 1.0, (0.0,) * 3, ((-1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))),
-            "semidefinite",
-        ),
-        (LinkLoad("rod", 0.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "without mass"),
     ],
 )
 def test_bad_loads_are_refused(load, said):

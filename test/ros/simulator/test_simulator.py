@@ -59,16 +59,6 @@ def test_gravity_torques_hold_the_robot_where_it_is():
     assert simulated.periods == 1000
 
 
-def test_it_comes_to_rest_on_its_stops():
-    simulated = world()
-    q, qd = run(simulated, 8.0)
-    upper = np.array([joint.limits.upper for joint in ARM.joints])
-    lower = np.array([joint.limits.lower for joint in ARM.joints])
-    assert (q < upper + 0.05).all()
-    assert (q > lower - 0.05).all()
-    np.testing.assert_allclose(qd, 0.0, atol=0.1)
-
-
 def test_it_starts_where_it_is_told_and_bent_within_the_limits_otherwise():
     model = mbs.Model.from_urdf(PENDULUM.replace('lower="-1" upper="0.5"', 'lower="1" upper="2"'))
     assert world(model).state.tolist() == [[1.75], [0.0]]
@@ -141,29 +131,6 @@ def test_drives_have_damping_where_the_description_states_less():
     assert damping_of_drives(endless) == {}
 
 
-def test_motors_exert_no_more_than_their_limit_and_say_so():
-    model = mbs.Model.from_urdf(PENDULUM)
-    limited = world(model)
-    limited.advance(np.array([50.0]))
-    assert limited.efforts.tolist() == [3.0]
-    assert limited.saturated() == ["hinge"]
-
-
-def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
-    """Under gravity, motors and a push; each switches from another one halfway."""
-    ends = []
-    for algorithm in ("auto", "spatial", "hybrid", "mixed"):
-        simulated = world(initial_positions=START)
-        simulated.push("tool", np.array([0.0, 0.5, 0.0, 3.0, -2.0, 1.0]))
-        before = simulated._stepper.kernel.operations
-        run(simulated, 0.1)
-        simulated.change(settings(initial_positions=START, algorithm=algorithm))
-        assert (simulated._stepper.kernel.operations == before) == (algorithm == "auto")
-        ends.append(run(simulated, 0.1))
-    for end in ends[1:]:
-        np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-9)
-
-
 def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
     model = mbs.Model.from_urdf(PENDULUM.replace('friction="0.3"', ""))
     simulated = World(model.with_gravity((0.0, 0.0, 0.0)), settings(**FREE))
@@ -183,10 +150,8 @@ def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
     ("link", "W", "error", "said"),
     [
         ("", np.ones(6), ModelError, "must name the link"),
-        ("wing", np.ones(6), MbsError, "no body 'wing'"),
         ("ceiling", np.ones(6), ModelError, "does not move"),
         ("rod", np.full(6, np.nan), ArgumentError, "finite"),
-        ("rod", np.full(6, 1e7), ArgumentError, "at most 1e\\+06"),
         ("rod", np.array([0.0, 0.0, 0.0, 0.0, -1e7, 0.0]), ArgumentError, "at most 1e\\+06"),
     ],
 )
@@ -278,20 +243,3 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(loaded, state[0]))
     np.testing.assert_allclose(q, START, atol=1e-9)
-
-
-def test_a_robot_leans_on_a_table_with_what_its_springs_exert():
-    height = mbs.forward_kinematics(ARM, np.array(START), bodies=["tool"])[0, 2, 3] + 0.01
-    given = {**FREE, "joint_damping": (5.0,), "contact_planes": (0.0, 0.0, 2.0, height)}
-    simulated = world(**given, initial_positions=START)
-
-    def springs(state):
-        return mbs.gravity_torques(ARM, state[0]) + 30.0 * (START - state[0])
-
-    q, qd = run(simulated, 4.0, springs)
-    assert abs(qd).max() < 1e-3
-    C = mbs.forward_kinematics(ARM, q, bodies=["tool"])[0]
-    force = C[:3, :3] @ simulated.touched()["tool"][3:]
-    np.testing.assert_allclose(force, [0.0, 0.0, 1e4 * (height - C[2, 3])], rtol=1e-3, atol=1e-6)
-    J = mbs.jacobian(ARM, q, "tool", representation="hybrid")
-    np.testing.assert_allclose(J[3:].T @ force, 30.0 * (q - START), atol=0.02)

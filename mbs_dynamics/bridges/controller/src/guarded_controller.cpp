@@ -63,7 +63,7 @@ void check_gravity(const double * gravity)
   const double high = (1.0 + GUARDED_GRAVITY_TOLERANCE) * GUARDED_STANDARD_GRAVITY;
   if (!(length(gravity) >= low && length(gravity) <= high)) {
     throw invalid(
-      "gravity has a length of " + number(length(gravity), "g") + " m/s^2; valid is " +
+      "gravity has a length of " + number(length(gravity), "g") + " m/s^2; must be " +
       number(low) + " to " + number(high));
   }
 }
@@ -80,7 +80,7 @@ const guarded_Link & link_named(const std::string & name, bool fixed)
     }
   }
   throw invalid(
-    "'" + name + "' is no link that " + (fixed ? "is fixed" : "moves") + "; valid are " +
+    "'" + name + "' is not a link that " + (fixed ? "is fixed" : "moves") + "; valid: " +
     joined(names));
 }
 
@@ -120,7 +120,7 @@ void check_load(const geometry_msgs::msg::Inertia & load)
                         load.ixy, load.ixz,   load.iyy,   load.iyz,   load.izz};
   for (const double x : all) {
     if (!(std::abs(x) <= 1e6)) {
-      throw invalid(number(x, "g") + " is too large; valid is at most 1e+06");
+      throw invalid(number(x, "g") + " is too large; must be at most 1e+06");
     }
   }
   const double minors[] = {
@@ -140,7 +140,7 @@ std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
 {
   const double x = o.x, y = o.y, z = o.z, w = o.w;
   if (!(std::abs(x * x + y * y + z * z + w * w - 1.0) < 1e-3)) {
-    throw invalid("the orientation is no quaternion of length 1");
+    throw invalid("the orientation is not a quaternion of length 1");
   }
   return {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
           2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
@@ -246,12 +246,12 @@ void GuardedController::find_interfaces()
   }
   if (!params_.joints.empty() && params_.joints != commanded) {
     throw invalid(
-      "joints are " + joined(params_.joints) + "; valid are those of this package, " +
+      "joints are " + joined(params_.joints) + "; valid: those of this package, " +
       joined(commanded) + ", in this order");
   }
   std::map<std::string, double> fixed;
   if (params_.fixed_joints.size() != params_.fixed_positions.size()) {
-    throw invalid("valid is one position in fixed_positions for each of fixed_joints");
+    throw invalid("must be one position in fixed_positions for each of fixed_joints");
   }
   for (std::size_t k = 0; k < params_.fixed_joints.size(); ++k) {
     fixed[params_.fixed_joints[k]] = params_.fixed_positions[k];
@@ -521,7 +521,7 @@ guarded_Settings GuardedController::with_parameters(guarded_Settings s) const
   for (const auto & [name, values] : arrays) {
     if (!values->empty() && values->size() != GUARDED_COMMANDED) {
       throw invalid(
-        std::string(name) + " has " + std::to_string(values->size()) + " elements; valid are " +
+        std::string(name) + " has " + std::to_string(values->size()) + " elements; valid: " +
         std::to_string(GUARDED_COMMANDED) + ", one for each of joints, or none");
     }
   }
@@ -626,7 +626,7 @@ void GuardedController::set_payload(const InertiaStamped & message)
     const double heaviest = params_.max_payload > 0.0 ? params_.max_payload : guarded_mass;
     if (mass > std::max(heaviest, carried * (1.0 + 1e-9))) {
       throw invalid(
-        "the payload has a mass of " + number(mass, "g") + " kg; valid is at most " +
+        "the payload has a mass of " + number(mass, "g") + " kg; must be at most " +
         number(heaviest) + ", see max_payload. Are these grams?");
     }
     set_goal(goal);
@@ -686,7 +686,7 @@ void GuardedController::check_follows() const
     throw invalid("another controller sets the references");
   }
   if (motion_.law == kFloat) {
-    throw invalid("the arm floats; valid are references while a law follows them");
+    throw invalid("the arm floats; references need a law that follows them");
   }
   if (!report_.active || !is_engaged(report_.state)) {
     throw invalid("torques are disabled");
@@ -700,7 +700,7 @@ void GuardedController::set_target_joint(const JointState & message)
     const auto & s = goal_;
     const std::size_t m = message.name.size();
     if (m == 0 || message.position.size() != m || message.velocity.size() % m != 0) {
-      throw invalid("valid is one position, and one velocity or none, for each name");
+      throw invalid("must be one position, and one velocity or none, for each name");
     }
     guarded_Request motion = motion_;
     const bool follows = motion_.law == kLink ? motion_.prefers > 0.0 : motion_.follows > 0.0;
@@ -709,14 +709,14 @@ void GuardedController::set_target_joint(const JointState & message)
     for (std::size_t k = 0; k < m; ++k) {
       const int j = static_cast<int>(place(message.name[k], guarded_joints));
       if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
-        throw invalid("'" + message.name[k] + "' is no joint that is commanded");
+        throw invalid("'" + message.name[k] + "' is not a joint that is commanded");
       }
       const double q = message.position[k];
       const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
       if (!(q >= s.spring_low[j] - 1e-9 && q <= s.spring_high[j] + 1e-9)) {
         throw invalid(
           "the target of '" + message.name[k] + "' is out of reach at " + number(q, ".6g") +
-          "; valid is " + number(s.spring_low[j], ".6g") + " to " +
+          "; must be " + number(s.spring_low[j], ".6g") + " to " +
           number(s.spring_high[j], ".6g"));
       }
       if (!(std::abs(qd) <= s.fastest[j])) {

@@ -135,7 +135,7 @@ unsigned long long description_digest(const std::string & urdf)
 {
   tinyxml2::XMLDocument document;
   if (document.Parse(urdf.c_str()) != tinyxml2::XML_SUCCESS || !document.RootElement()) {
-    throw std::runtime_error(std::string("robot_description is no XML: ") + document.ErrorStr());
+    throw std::runtime_error(std::string("robot_description is not XML: ") + document.ErrorStr());
   }
   std::vector<std::string> lines;
   const tinyxml2::XMLElement * element = document.RootElement()->FirstChildElement();

@@ -35,7 +35,7 @@ std::string joined(const std::vector<std::string> & parts, const std::string & s
 /// A number with the significant digits that a reader needs.
 std::string number(double value, const std::string & format = ".4g");
 
-/// Digest of what the period depends on in a URDF. Throws std::runtime_error if it is no XML.
+/// Digest of what the period depends on in a URDF. Throws std::runtime_error if it is not XML.
 unsigned long long description_digest(const std::string & urdf);
 
 }  // namespace GUARDED_PACKAGE

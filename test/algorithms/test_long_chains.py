@@ -88,24 +88,3 @@ def test_large_trees_beside_pinocchio(name):
     check(mbs.coriolis_matrix, (q, qd), pin.computeCoriolisMatrix(theirs, data, p, pd))
     by = pin.computeRNEADerivatives(theirs, data, p, pd, pdd)
     check(mbs.inverse_dynamics_derivatives, (q, qd, qdd), by[0], by[1], M)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", mostly_slow(PARENTS, list(PARENTS)[:1]))
-def test_solutions_of_large_trees(name):
-    pair = Pair(name)
-    model, q, qd, qdd = pair.model, pair.q, pair.qd, pair.qdd
-    M = mbs.mass_matrix(model, q)
-    inverse = mbs.inverse_mass_matrix(model, q)
-    scale = np.linalg.cond(M) * 1e-14
-    assert_close(inverse @ M, np.eye(model.n), scale)
-    assert np.array_equal(inverse, inverse.T)
-    tau = mbs.inverse_dynamics(model, q, qd, qdd)
-    assert_close(mbs.forward_dynamics(model, q, qd, tau), qdd, scale * 10)
-    by_q, by_qd, by_tau = mbs.forward_dynamics_derivatives(model, q, qd, tau)
-    dq, dqd, _ = mbs.inverse_dynamics_derivatives(model, q, qd, qdd)
-    assert_close(by_tau, inverse, scale * np.abs(inverse).max())
-    for found, given in ((by_q, dq), (by_qd, dqd)):
-        assert_close(M @ found, -given, scale * np.abs(given).max())
-    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
-    assert_close(Y @ mbs.inertial_parameters(model), tau, 1e-11 * np.abs(tau).max())

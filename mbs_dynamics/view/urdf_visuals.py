@@ -41,7 +41,7 @@ class Capsule(NamedTuple):
 
     radius: float
     length: float
-    """Of the cylinder, in m."""
+    """Length of the cylinder in m."""
 
 
 class Sphere(NamedTuple):
@@ -54,7 +54,7 @@ class Mesh(NamedTuple):
     """A mesh file."""
 
     filename: str
-    """As in the URDF: ``package://name/meshes/base.stl``."""
+    """Path or address as in a URDF, such as ``package://name/meshes/base.stl``."""
     scale: FloatArray
     """(3,)."""
 

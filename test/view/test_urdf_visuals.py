@@ -10,8 +10,8 @@ from damage import damaged
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf_visuals import Box, Cylinder, Mesh, Sphere, visuals_of
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view.urdf_visuals import Box, Cylinder, Mesh, Sphere, visuals_of
 
 pytestmark = pytest.mark.backend_independent
 

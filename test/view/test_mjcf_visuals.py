@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from mbs_dynamics.model.mjcf_visuals import shapes_of, visuals_of_mjcf
-from mbs_dynamics.model.urdf_visuals import Box, Capsule, Cylinder, Sphere, Triangles
+from mbs_dynamics.view.mjcf_visuals import shapes_of, visuals_of_mjcf
+from mbs_dynamics.view.urdf_visuals import Box, Capsule, Cylinder, Sphere, Triangles
 
 pytestmark = pytest.mark.backend_independent
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.mjcf import Assembly, compiled, is_mjcf, mujoco_module, pose_of
-from mbs_dynamics.model.urdf_visuals import (
+from mbs_dynamics.view.urdf_visuals import (
     Box,
     Capsule,
     Cylinder,

@@ -1,0 +1,293 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The law of a running period: how laws are tried, take over and follow references.
+
+Impedances are laws of the period: their gains are settings. Other laws are called before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.called_laws import CalledLaws, called, reference_of
+from mbs_dynamics.control.laws import AnyLaw, CartesianImpedance, JointImpedance, Law, LawState
+from mbs_dynamics.control.motion import Motion, moving_link
+from mbs_dynamics.control.period import laws, transitions
+from mbs_dynamics.control.period.following import Traced, period_of
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.records import State
+from mbs_dynamics.control.period.sentences import problems
+from mbs_dynamics.control.period.settings import law_settings
+from mbs_dynamics.control.references import JointReference, PoseReference, Target
+from mbs_dynamics.control.running_period import RunningPeriod
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
+
+OF_PERIOD = (JointImpedance, CartesianImpedance)
+"""Laws that the period computes."""
+
+
+def link_of(law: Any, model: Model) -> str:
+    """Return the link that a law moves, by default the tool; empty for a law of joints.
+
+    Raises UnknownBodyError for a link that no joint moves.
+    """
+    link = getattr(law, "link", None)
+    return "" if link is None else moving_link(model, link or tools(model)[0])
+
+
+def traced_for(before: Traced, every: Iterable[AnyLaw | None], model: Model) -> Traced:
+    """Return what a period computes in which these laws can be in force as well."""
+    for law in every:
+        if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
+            link = link_of(law, model)
+            before = before._replace(joints=before.joints or not link, link=link or before.link)
+    return before
+
+
+class LawInForce:
+    """The law that moves an arm, and the motion that it is to follow.
+
+    Each request of an arm states both, so requests are made here: :attr:`motion` says what the
+    coming periods follow.
+    """
+
+    def __init__(self, running: RunningPeriod) -> None:
+        model, joints = running.model, running.joints
+        self._running = running
+        self.motion = Motion(model, joints, [model.joint_names[k] for k in joints])
+        self.in_force: AnyLaw | None = None
+        self._next: tuple[AnyLaw | None] | None = None
+        """A law that takes over once the one in force has done so."""
+        self._called = CalledLaws()
+        self.renew()
+
+    def renew(self) -> None:
+        """Let the next periods follow what is requested now."""
+        self._running.follow(self.motion.request(transitions.NONE, sends=True))
+
+    def stop(self) -> None:
+        """Let the arm come to rest."""
+        self.motion.stop()
+        self.renew()
+
+    # -- laws --------------------------------------------------------------------------------------
+
+    @property
+    def law(self) -> AnyLaw | None:
+        """The law in force, or about to be; None where the arm floats."""
+        if self._running.floats_since_collision:
+            return None
+        return self.in_force if self._next is None else self._next[0]
+
+    def switch(self, t: float, law: AnyLaw | None) -> None:
+        """Let another law take over, as :meth:`Guard.switch` says."""
+        self.prepare(t, law)
+        self._next = (law,)
+        running = self._running
+        if not running.engaged or running.floats_since_collision or not self._called.blends(t):
+            self._begin(t)
+
+    def begin_anew(self, t: float) -> None:
+        """Let the law that waits take over, as torques are enabled; no law fades."""
+        self._called.restart()
+        if self._next is not None:
+            self._begin(t)
+        self.motion.stop()
+
+    def prepare(self, t: float, *every: AnyLaw | None) -> None:
+        """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
+        for law in every:
+            if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
+                raise ArgumentError(
+                    f"the law is a {type(law).__name__}; must be a function of model, state and "
+                    "reference"
+                )
+        running = self._running
+        before = running.function.traced
+        traced = traced_for(before, every, running.model)
+        if before.link not in ("", traced.link) and self._moves_link:
+            raise ArgumentError(
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; must be "
+                "to let the arm float before"
+            )
+        function = running.function.tracing(traced)
+        for law in every:
+            if isinstance(law, OF_PERIOD):
+                self._check_stiffness(law, function)
+            elif law is not None:
+                self._try(law, t)
+        running.retrace(function)
+
+    @property
+    def _moves_link(self) -> bool:
+        """Whether torques of a law move a link."""
+        running, s = self._running, self._running.state
+        blends = s.now - s.law_at < running.given.switch_time
+        return running.engaged and bool(
+            s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
+        )
+
+    def _check_stiffness(self, law: JointImpedance | CartesianImpedance, function: Period) -> None:
+        """Raise ArgumentError if a law is too stiff for an arm at rest where it is now.
+
+        The period decides.
+        """
+        running = self._running
+        given = running.given._replace(**self._settings_of(law))
+        number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
+        request = self.motion.request(transitions.NONE)._replace(law=number)
+        s, found = running.tried_at_rest(function, given, request)
+        for reason in problems(found, s, running.model.joint_names, kinds=("stiffness",)):
+            raise ArgumentError(reason)
+
+    def _settings_of(self, law: AnyLaw | None) -> dict[str, Any]:
+        """Return the settings that a law states, by name."""
+        model, joints = self._running.model, self._running.joints
+        if isinstance(law, JointImpedance):
+            stated = law_settings(model, joints, joint_law=law)
+            names = [name for name in stated if name.startswith("joint_")]
+        elif isinstance(law, CartesianImpedance):
+            stated = law_settings(model, joints, link_law=law)
+            names = [name for name in stated if name.startswith(("link_", "posture_"))]
+        else:
+            lead = getattr(law, "lead", None)
+            stated = law_settings(model, joints, own_lead=lead)
+            names = ["own_lead", "own_link_lead"]
+        return {name: stated[name] for name in names}
+
+    def check(self, t: float) -> None:
+        """Raise ArgumentError if a law of a user cannot be in force at the present state."""
+        check = getattr(self.law, "check", None)
+        if check is not None:
+            check(self._running.model_in_force(), self._resting(t))
+
+    def _try(self, law: Law, t: float) -> None:
+        """Call a law once, at rest and with the reference there."""
+        state, C, link = self._resting(t), np.eye(4), link_of(law, self._running.model)
+        if link:
+            C = mbs.forward_kinematics(self._running.model, state.q, bodies=[link])[0]
+        s = self._running.state._replace(
+            pose=C[:3], twist=np.zeros(6),
+            reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
+        )  # fmt: skip
+        check = getattr(law, "check", None)
+        if check is not None:
+            check(self._running.model_in_force(), state)
+        called(law, self._running.model_in_force(), state, reference_of(law, s))
+
+    def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
+        running = self._running
+        period = float(period_of(running.state, running.given))
+        return LawState(
+            q, qd, np.array(s.effort), t, running.joints, running.gravity_at(q), period,
+            max(float(s.gap), period),
+        )  # fmt: skip
+
+    def _resting(self, t: float) -> LawState:
+        """Return the state of an arm at rest at the latest positions, or within its limits."""
+        s = self._running.state
+        known = bool(np.isfinite(s.q).all())
+        q = np.array(s.q) if known else self._running.model.neutral(within_limits=True)
+        return self._law_state(t, s, q, np.zeros_like(q))
+
+    def _begin(self, t: float) -> None:
+        """Let the next law take over now."""
+        assert self._next is not None
+        (law,), self._next = self._next, None
+        running, action = self._running, transitions.NONE
+        if running.floats_since_collision:
+            action, self.in_force = transitions.CLEAR, None
+            self._called.drop()
+        of_period = isinstance(law, OF_PERIOD)
+        own: Any = None if of_period else law
+        fades = isinstance(self.in_force, OF_PERIOD) or of_period
+        if own is not self._called.law or fades:
+            time = running.given.switch_time if running.engaged else 0.0
+            self._called.switch(own, t, time, fades=fades)
+        self.in_force = law
+        link = link_of(law, running.model)
+        if law is None:
+            self.motion.use(laws.FLOAT)
+        elif link:
+            self.motion.use(laws.LINK if of_period else laws.OWN_LINK, link)
+        else:
+            self.motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
+        running.change(**self._settings_of(law))
+        running.apply(t, self.motion.request(action))
+        self.renew()
+
+    def prepare_period(self, t: float) -> str:
+        """Put torques of a law that is called, and what is due of a trajectory, into the period.
+
+        A law that waits takes over once the one before has done so. Return why a law failed; empty
+        if none did.
+        """
+        problem = ""
+        if self._next is not None and not self._called.blends(t):
+            self._begin(t)
+        if not self._called.idle:
+            try:
+                self._call(t)
+            except ArgumentError as error:
+                problem = str(error)
+        if self.motion.trajectory is not None:
+            self._feed(t)
+        return problem
+
+    def _call(self, t: float) -> None:
+        """Put the torques of a law that is called into the sample, beside those of gravity.
+
+        The period is tried first, so that the law is called with the state that it trusts. Raises
+        ArgumentError for a law that fails.
+        """
+        running = self._running
+        running.expect_law()
+        if not running.engaged:
+            return
+        s = running.tried_sample()
+        if float(s.mode) not in transitions.ENGAGED or s.doubted or s.rates_doubted:
+            return
+        if s.collided >= 0.0:
+            return
+        state = self._law_state(t, s, np.array(s.trusted), np.array(s.smooth))
+        scaled = (state.gravity * s.scale)[running.joints].tolist()
+        added = self._called.added(running.model_in_force(), state, s, scaled)
+        running.sample.law[running.joints] = added
+
+    # -- references --------------------------------------------------------------------------------
+
+    def aim(self, t: float, reference: Target | None) -> None:
+        """Let the law follow another reference, as :meth:`Guard.aim` says."""
+        self.motion.aim(reference, self._running.state, self._running.given)
+        self._running.apply(t, self.motion.request(transitions.NONE))
+        self.renew()
+
+    @property
+    def reference(self) -> JointReference | PoseReference:
+        """The reference of the law in force."""
+        return reference_of(self.in_force, self._running.state)
+
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed, as :meth:`Guard.pace` says."""
+        if not 0.0 <= rate <= 1.0:
+            raise ArgumentError(f"the pace is {rate:g}; must be 0 to 1")
+        if self.motion.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
+        self.motion.pace = rate
+        self.renew()
+
+    def _feed(self, t: float) -> None:
+        """Provide the segment of the trajectory that is played at time ``t``."""
+        (played,) = self._running.numbers("played")
+        if math.isfinite(played):
+            s = self._running.state
+            self.motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
+            self.renew()

@@ -1,0 +1,101 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings as equations of the torques of their joints, which are checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.identification.preparation import Stretch, prepared_all
+from mbs_dynamics.identification.signals import cutoff_of, filtered
+from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
+from mbs_dynamics.identification.torque_evidence import Torques
+from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.model.coordinates import bounded
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
+
+FRICTION_SPEEDS = (0.02, 0.05, 0.1)
+"""Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
+
+
+class Data(NamedTuple):
+    """Recordings of the same joints as equations of their torques."""
+
+    torque_model: TorqueModel
+    equations: list[Equations]
+    cutoff: float
+    """Frequency in Hz below which torques are compared."""
+    notes: list[str]
+    names: tuple[str, ...]
+    """Names of the recordings."""
+
+    @classmethod
+    def read(
+        cls,
+        model: Model,
+        recordings: Sequence[TimeSeries],
+        friction_speed: float = FRICTION_SPEEDS[0],
+        *,
+        cutoff: float | None = None,
+        check: bool = True,
+    ) -> Data:
+        """Return prepared recordings, by default below a frequency that follows from the motion.
+
+        Raises TimeSeriesError for recordings that cannot be used, and for torques that cannot be
+        those of the arm, unless ``check`` is False.
+        """
+        model = model.loaded()
+        stretches, notes = prepared_all(recordings, model)
+        joints = stretches[0].series.joints
+        cutoff = cutoff_of(stretches) if cutoff is None else cutoff
+        torque_model = TorqueModel(model, joints, friction_speed)
+        equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
+        names = tuple(dict.fromkeys(one.series.name for one in stretches))
+        if check:
+            columns = [stretches[0].series.column(f"tau_{joint}") for joint in joints]
+            stated = all("tau" in one.series.declared for one in stretches)
+            given = _torques(torque_model, equations, columns)
+            stated_angles = all("q" in one.series.declared for one in stretches)
+            if stated_angles and (others := _of_ranges(torque_model, stretches, cutoff)):
+                check_ranges(", ".join(names), given, _torques(torque_model, others, columns))
+            notes += check_torques(", ".join(names), given, stated=stated)
+        return cls(torque_model, equations, cutoff, notes, names)
+
+
+def _of_ranges(
+    torque_model: TorqueModel, stretches: Sequence[Stretch], cutoff: float
+) -> list[Equations]:
+    """Return the equations of positions in degrees taken as per cent of the ranges of joints.
+
+    There are none if joints have no ranges, or positions exceed 100.
+    """
+    model, places = torque_model.model, torque_model.places
+    low, high = model.lower[places], model.upper[places]
+    converted = []
+    for one in stretches:
+        share = np.degrees(one.series.q) / 100.0
+        if not bounded(low, high).all() or np.abs(share).max() > 1.0:
+            return []
+        q = 0.5 * (low + high) + 0.5 * (high - low) * share
+        signals = filtered(one._replace(series=replace(one.series, q=q, qd=None)), cutoff)
+        converted.append(torque_model.equations(signals, cutoff))
+    return converted
+
+
+def _torques(
+    torque_model: TorqueModel, equations: Sequence[Equations], columns: Sequence[str]
+) -> Torques:
+    """Return the torques of a motion, to be checked."""
+    A, b = stacked(equations)
+    k, rigid = len(torque_model.joints), torque_model.rigid
+    own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
+    masses = [place for place in torque_model.independent().columns if place < rigid]
+    gravity = np.concatenate([one.gravity for one in equations])
+    described = A @ torque_model.described()
+    own = own[..., : JOINT_TERMS.index("offset")]
+    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., masses])

@@ -1,0 +1,186 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the description and common masses explain of measured torques.
+
+A description may be wrong, since it is to be identified. Factors of single joints are therefore
+those with which one set of masses explains the torques of all joints. The sign and size of all
+torques are compared with the gravity of the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.common_masses import ROUNDING, CommonMasses
+from mbs_dynamics.timeseries.series import labelled
+
+MATTERS, LARGE = 0.05, 0.2
+"""Shares of the largest gravity torque above which that of a joint is compared with its torques,
+and above which its sign is judged in a motion."""
+
+EXPLAINED = 0.5
+"""Least share of the variance of torques that gravity explains where sign and factor are judged."""
+
+LACKING, SMALL = 0.25, 0.7
+"""Shares of the gravity torques of the description: below the first torques are without gravity, if
+they are smaller than the second."""
+
+FREE = 0.1
+"""Share of the gravity torques of a joint below which what is left of its torques is nothing."""
+
+FACTOR = 1.5
+"""Smallest factor of single joints that is refused."""
+
+DECISIVE = 4.5
+"""Sum of logarithms of squared residuals of joints by which factors must explain torques better: of
+two joints, a third of each residual."""
+
+SAMPLES, FEWEST = 600, 4
+"""Largest number of samples that are checked, and least number from which factors are judged."""
+
+
+class Torques(NamedTuple):
+    """Torques of k joints at N instants or still poses, all in N m or N."""
+
+    joints: Sequence[str]
+    columns: Sequence[str]
+    """Names of their columns in the file."""
+    measured: FloatArray
+    """(N, k)."""
+    described: FloatArray
+    """(N, k) torques by the masses of the description, gravity included."""
+    gravity: FloatArray
+    """(N, k) the part of gravity in them."""
+    own: FloatArray | None = None
+    """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
+    masses: FloatArray | None = None
+    """(N, k, p) columns of independent parameters of the bodies."""
+
+    def named(self, which: NDArray[np.bool_]) -> str:
+        """Return the names of the joints of a mask (k,), with their columns in the file."""
+        return labelled(self.joints, self.columns, which)
+
+    def part(self, rows: slice | NDArray[np.bool_], joints: NDArray[np.bool_]) -> Torques:
+        """Return the torques of a range or mask of samples, and of the joints of a mask (k,)."""
+        names = ([x for x, one in zip(each, joints, strict=True) if one] for each in self[:2])
+        return Torques(*names, *(None if x is None else x[rows][:, joints] for x in self[2:]))  # type: ignore[arg-type]
+
+
+class Evidence:
+    """Torques without what the own columns of joints explain, and what explains the rest.
+
+    Own columns are friction, motor inertia and an offset.
+    """
+
+    def __init__(self, torques: Torques) -> None:
+        step = slice(None, None, -(-len(torques.measured) // SAMPLES))
+        self.torques = torques.part(step, ~swings_freely(torques))
+        self.ones, given = np.ones(len(self.torques.joints)), self.torques
+        self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
+        self.ratios, self.shares, self.sizes = self._gravity()
+        deviations = given.gravity.std(axis=0)
+        judged = (deviations > LARGE * deviations.max()) | (given.own is None)
+        self.signs = np.where(judged & (self.shares > EXPLAINED), np.sign(self.ratios), 0.0)
+        self.masses = None
+        if given.masses is not None:
+            terms = len(self.ones) * (1 if given.own is None else 1 + given.own.shape[2])
+            if 2 * (given.masses.shape[2] + terms) <= given.measured.size:
+                self.columns = without_own(given, given.masses)
+                self.masses = CommonMasses.of(self.columns, self.tau)
+
+    def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return how much of the gravity torques of the description is in torques, of k joints.
+
+        These are the factors of gravity torques, the shares of the variance that they explain, and
+        the sizes of the torques over those of gravity: NaN, zero and NaN where gravity is little.
+        """
+        tau, g, a = self.tau, self.gravity, self.described - self.gravity
+        inertial = np.linalg.norm(a, axis=0) > ROUNDING * np.linalg.norm(g, axis=0)
+        a = np.where(inertial, a, 0.0) / np.maximum(np.linalg.norm(a, axis=0), 1e-300)
+        tau, g = (x - a * (a * x).sum(axis=0) for x in (tau, g))
+        size, whole = np.linalg.norm(g, axis=0), self.torques.gravity.std(axis=0)
+        least = np.maximum(MATTERS * size.max(), ROUNDING * whole * np.sqrt(len(g)))
+        known = (size > np.maximum(least, 1e-9)) & (len(g) >= FEWEST)
+        size, shared = np.where(known, size, np.nan), (tau * g).sum(axis=0)
+        squares = np.square(tau).sum(axis=0)
+        shares = np.nan_to_num(shared**2 / np.maximum(size**2 * squares, 1e-300))
+        return shared / size**2, shares, np.sqrt(squares) / size
+
+    @cached_property
+    def factors(self) -> FloatArray:
+        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
+
+        The scale is that of the description, or of all joints if it is that of none.
+        """
+        if self.masses is None:
+            return self.ones
+        factors = self.masses.factors()
+        explained = factors != 0.0
+        known = explained & (self.shares > EXPLAINED)
+        scaled = (factors * self.ratios)[known] if known.any() else factors[explained]
+        if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
+            return self.ones
+        factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
+        same = explained & (factors > 1.0 / FACTOR) & (factors < FACTOR)
+        factors = factors / np.median(factors[same if same.any() else explained])
+        other = explained & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
+        g = np.where(other, factors, 1.0)
+        for j in np.flatnonzero(other):  # without those that need no factor
+            one = np.where(np.arange(len(g)) == j, 1.0, g)
+            g = one if self.masses.misfit(one) < self.masses.misfit(g) + DECISIVE else g
+        better = self.masses.misfit(g) < self.masses.misfit(self.ones) - DECISIVE
+        explains = (self.masses.shares(g)[g != 1.0] < EXPLAINED**2).all()
+        return g if better and explains else self.ones
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """Joints (k,) with hardly any of the gravity torques of the description."""
+        return np.asarray((np.abs(self.ratios) < LACKING) & (self.sizes < SMALL))
+
+
+def without_own(torques: Torques, x: FloatArray) -> FloatArray:
+    """Return columns (N, k, ...) of joints without what their own columns and offsets explain."""
+    count, k = x.shape[:2]
+    rest = np.empty_like(x)
+    for j in range(k):
+        own = np.ones((count, 1))
+        if torques.own is not None:
+            own = np.column_stack([own, torques.own[:, j]])
+        own = scaled(own)
+        given = x[:, j].reshape(count, -1)
+        given = given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]
+        rest[:, j] = given.reshape(rest[:, j].shape)
+    return rest
+
+
+def swings_freely(torques: Torques) -> NDArray[np.bool_]:
+    """Return a mask (k,) of joints that gravity moves without torques, as in simulations.
+
+    The torques of the description are then those of friction and motor inertia alone.
+    """
+    silent = np.asarray(~torques.measured.any(axis=0))
+    if not silent.any():
+        return silent
+    left = without_own(torques, torques.described).std(axis=0)
+    return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
+
+
+def unexplained(seen: Evidence) -> float:
+    """Return the share of the squares of all torques, friction included, that no masses explain."""
+    if seen.masses is None:
+        return 0.0
+    whole = np.square(seen.torques.measured - seen.torques.measured.mean(axis=0)).sum(axis=0)
+    left = float(seen.masses.unexplained().sum())
+    return left / max(float((whole / seen.masses.left).sum()), 1e-300)
+
+
+def scaled(columns: FloatArray) -> FloatArray:
+    """Return columns of length 1; those that are zero remain."""
+    lengths = np.linalg.norm(columns, axis=0)
+    return np.asarray(columns / np.where(lengths > 0.0, lengths, 1.0))

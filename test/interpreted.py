@@ -1,0 +1,39 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Results of programs by the interpreter; values read before they are written are NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler.ir import nodes as ir
+from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.interpreter import evaluate_on
+
+MEANING = {name: row.meaning for name, row in ops.TABLE.items()}
+
+
+def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return the outputs, flat, by name, and the status; inputs are arrays by name."""
+    failed: list[int] = []
+
+    def check(value: float, status: int) -> None:
+        if not value > 0.0:
+            failed.append(status)
+
+    flat = {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in inputs.items()}
+    outputs = evaluate_on(module, flat, MEANING, check)
+    return {name: np.array(x, dtype=np.float64) for name, x in outputs.items()}, [*failed, 0][0]
+
+
+def interpreted(kernel: mbs.Kernel, *arguments: Any) -> tuple[Any, ...]:
+    """Return the outputs for one state; inputs that are not given have their defaults."""
+    values = (*arguments, *kernel.defaults)
+    given = {port.name: x for port, x in zip(kernel.inputs, values, strict=True)}
+    found, status = evaluate(kernel.program.module, given)
+    assert not status
+    return tuple(found[port.name].reshape(port.shape) for port in kernel.outputs)
