@@ -14,12 +14,12 @@ WIDTH = 8
 """Angles of which code for one state computes the sines at once."""
 
 FAR = 150
-"""Operations between two uses of a value from which on it is spilled (``benchmarks passes``)."""
+"""Operations between two uses of a value from which on it is spilled."""
 
 LARGEST_BLOCK = {"llvm": 6000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
 
-Measured with LLVM for humanoids, TIAGo and chains (``benchmarks passes``): chunks
+Measured with LLVM for humanoids, TIAGo and chains: chunks
 take 0.9 to 1.2 of the time of one block, and 0.5 to 1.05 of the time to compile; for the control
 period of an arm with all laws, 24,000 operations, 0.9 of both. With gcc -O1, for
 an arm and a humanoid, they take 0.7 of the time to compile with 4,000 nodes, 0.5 with 6,000 and
