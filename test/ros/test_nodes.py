@@ -287,7 +287,7 @@ def test_callbacks_exclude_one_another_in_several_threads(start):
 
 def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
     assert start("dynamics_node", max_rate=10.0, ramp_time=1.0)
-    assert "no parameters: ramp_time" in capfd.readouterr().err
+    assert "are not parameters: ramp_time" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

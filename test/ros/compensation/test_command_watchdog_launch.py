@@ -14,7 +14,7 @@ pytest.importorskip("ros2launch")
 from launch_bench import launch_command, make_installation
 from test_command_watchdog_node import TOPIC, Arm, WatchdogProcess
 
-from mbs_dynamics.ros.command_watchdog_node import Watch
+from mbs_dynamics.ros.command_watchdog_node import DEACTIVATED
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
@@ -34,6 +34,6 @@ def test_launch_with_a_position_controller(tmp_path, monkeypatch):
     arguments = [f"command_topic:={TOPIC}", "position_controller:=holder", "command_timeout:=0.2"]
     with Launched(*arguments) as process, Arm(process) as arm:
         arm.command(arm.publisher(), 1.0)
-        arm.waits_for(Watch.DEACTIVATED)
+        arm.waits_for(DEACTIVATED)
         assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
         assert process.stop(signal.SIGINT) == 0

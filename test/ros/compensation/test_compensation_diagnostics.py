@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Levels and values of the diagnostics of gravity_compensation_node, without a node."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
@@ -45,12 +46,15 @@ def test_command_while_disabled_says_why_it_cannot_be_enabled():
 
 @pytest.mark.parametrize(
     ("limited", "words"),
-    [({"behind": True}, "rate limit"), ({"saturated": [1], "behind": True}, "limit of joint2")],
+    [
+        ({"behind": 1.0}, "rate limit"),
+        ({"saturated_since": np.where(np.arange(7) == 1, 0.0, np.inf)}, "limit of joint2"),
+    ],
 )
 def test_limits_that_clip_torques_are_warnings(limited, words, monkeypatch):
     bench = Bench().enabled()
-    for name, value in limited.items():
-        monkeypatch.setattr(Guard, name, value)
+    record = bench.core.arm.state_record._replace(**limited)
+    monkeypatch.setattr(Guard, "state_record", record)
     level, message, _ = command(bench)
     assert level == WARN
     assert words in message
