@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import exact
@@ -13,8 +14,11 @@ import pytest
 from test_emitters import critical_angles
 
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
+from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Vector
 from mbs_dynamics.compiler.runtime.states import table_of
+from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -133,6 +137,14 @@ def test_the_first_state_whose_guard_fails_is_said(vector):
         assert divmod(status - 1, 2) == (min(bad), guard - 1)
 
 
+def test_half_pi_is_split_as_the_reduction_needs_it():
+    exactly = Fraction("1.57079632679489661923132169163975144209858469968755291048747")
+    assert abs(sum(map(Fraction, HALF_PI)) - exactly) < Fraction(1, 2**105)
+    for part in HALF_PI[:2]:
+        for n in (2**27 - 1, 2**26 + 1, 63661977):
+            assert Fraction(part * n) == Fraction(part) * n
+
+
 def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     angles = critical_angles()[::5].copy()
     program = trace(lambda x: {"s": sin(x), "c": cos(x)}, {"x": ()}, name="f")
@@ -152,3 +164,73 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
         np.testing.assert_array_equal(found[1][:10], np.cos(tiny))
+
+
+LARGE = strategy.LEAST_STATES + 3
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Says how often vector code ran."""
+    ran: list[int] = []
+    evaluate = Vector.evaluate
+
+    def counting(self: Vector, states: int, rows: Any) -> int:
+        ran.append(states)
+        return evaluate(self, states, rows)
+
+    monkeypatch.setattr(Vector, "evaluate", counting)
+    return ran
+
+
+def test_large_batches_run_as_vector_code(kernel, watched):
+    arrays = states((LARGE,))
+    wanted = one_by_one(kernel, arrays, (LARGE,))
+    assert not watched
+    close(kernel(*arrays), wanted)
+    assert watched == [LARGE]
+    fewer = [x[: strategy.LEAST_STATES - 1] for x in arrays]
+    close(kernel(*fewer), [x[: strategy.LEAST_STATES - 1] for x in wanted])
+    assert watched == [LARGE]
+
+
+def layouts(x: Any) -> dict[str, Any]:
+    """The same states in other places in memory."""
+    wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
+    last = np.ascontiguousarray(np.moveaxis(x, 0, -1))
+    spread = np.zeros((*last.shape[:-1], 2 * last.shape[-1]))[..., ::2]
+    spread[...] = last
+    made = {
+        "batch last": np.moveaxis(last, -1, 0),
+        "batch last, spread": np.moveaxis(spread, -1, 0),
+        "backwards": np.ascontiguousarray(x[::-1])[::-1],
+        "Fortran": np.asfortranarray(x),
+        "swapped": x.astype(">f8"),
+        "unaligned": np.zeros(x.nbytes + 1, "u1")[1:].view("f8").reshape(x.shape),
+    }
+    made["unaligned"][...] = x
+    if wide is not None:
+        part = wide[::2, ..., 1 : x.shape[-1] + 1]
+        part[...] = x
+        made["part of a wider array"] = part
+    return made
+
+
+@pytest.mark.parametrize("layout", [*layouts(np.zeros((3, 2)))])
+def test_layouts(kernel, layout):
+    arrays = states((LARGE,))
+    wanted = kernel(*arrays)
+    found = kernel(*[layouts(x).get(layout, x) for x in arrays])
+    for a, b in zip(found, wanted, strict=True):
+        assert a.flags.c_contiguous
+        np.testing.assert_array_equal(a, b)
+
+
+def test_guards_in_large_batches(kernel):
+    arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
+    arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0
+    with pytest.raises(SingularError, match=r"A.*\[23, 4\]"):
+        kernel(*arrays)
+    arrays[0][2, 2, 0] = math.nan
+    with pytest.raises(SingularError, match=r"size.*\[2, 2\].*finite"):
+        kernel(*arrays)

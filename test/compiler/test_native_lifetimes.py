@@ -4,15 +4,24 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
+import threading
+import tracemalloc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state
+from native_bench import new_kernel, one_state, outcome, same, states
 from waiting import TIMEOUT
 
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
@@ -47,6 +56,128 @@ def test_no_reference_is_lost_or_kept(kernel):
     found = kernel(*arguments)
     own = counts((np.ones(2),))[0]
     assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
+
+
+@pytest.mark.parametrize("rows", [9, LEAST_STATES + 1])
+def test_batches_lose_and_keep_no_references(kernel, rows):
+    x, *others = one_state()
+    several = np.repeat(x[None], rows, 0)
+    watched = [several, *others, *kernel.defaults, kernel]
+    for _ in range(10):
+        kernel(several, *others)
+    before = counts(watched)
+    for _ in range(CALLS // 10):
+        found = kernel(several, *others)
+    assert counts(watched) == before
+    assert counts(found) == counts((np.ones(2),)) * 3
+
+
+@pytest.mark.slow
+def test_no_memory_is_kept(kernel):
+    arguments = one_state()
+    lists = [x.tolist() for x in arguments]
+    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
+    one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
+    big, several = np.zeros(500), [np.repeat(arguments[0][None], 9, 0), *arguments[1:]]
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            kernel(*arguments)
+            kernel(*several)
+            one(big)
+            outcome(kernel, singular)
+            outcome(kernel, lists)
+            outcome(kernel, lists[:1])
+
+    tracemalloc.start()  # NumPy reports the data of its arrays to it as well
+    try:
+        work(50)
+        grown = []
+        for _ in range(4):  # what is lost is lost each time; a table of Python's grows now and then
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            work(500)
+            gc.collect()
+            grown.append(tracemalloc.get_traced_memory()[0] - before)
+    finally:
+        tracemalloc.stop()
+    assert min(grown) < 5_000, grown  # each time less than any object has
+
+
+def test_kernels_are_freed_at_once_whichever_way_they_were_called():
+    arguments = one_state()
+    gc.disable()
+    try:
+        for given in (arguments, [x.tolist() for x in arguments], states(LEAST_STATES)):
+            kernel = new_kernel()
+            kernel(*given)
+            dead = [weakref.ref(x) for x in (kernel, kernel._evaluator)]
+            del kernel
+            assert [reference() for reference in dead] == [None, None]
+    finally:
+        gc.enable()
+
+
+COLLECTED = """
+import gc, random
+from mbs_dynamics.compiler import Kernel, trace
+
+program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
+
+
+class Holder:
+    pass
+
+
+gc.disable()
+for seed in range(40):
+    choose = random.Random(seed).random
+    kernel = Kernel(program, backend="llvm")
+    holder = Holder()
+    holder.cycle, holder.kernel = holder, kernel
+    if choose() < 0.5:
+        kernel.holder = holder
+    if choose() < 0.5:
+        del kernel
+    for _ in range(int(3 * choose())):
+        gc.collect(int(3 * choose()))  # changes the order in which the collector finds things
+    kernel = holder = None
+    gc.collect()
+"""
+
+
+@pytest.mark.process
+def test_kernels_in_cycles_are_freed_in_any_order():
+    """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
+    here = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
+    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_calls_from_several_threads(kernel):
+    def work(seed: int) -> None:
+        arguments = one_state(seed)
+        lists = [x.tolist() for x in arguments]
+        batch = np.stack([arguments[0]] * 50)
+        wanted = kernel(*arguments)
+        start.wait()
+        for _ in range(300):
+            assert same(kernel(*arguments), wanted)
+            assert same(kernel(*lists), wanted)
+            batched = kernel(batch, *arguments[1:])
+            np.testing.assert_allclose(batched[0], np.stack([wanted[0]] * 50), rtol=1e-15)
+
+    start = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(work, seed) for seed in range(8)]:
+            future.result(timeout=TIMEOUT)
 
 
 ENDING = """

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import ctypes
 import random
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from native_bench import in_threads
 
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.runtime.native import layout
@@ -126,3 +128,58 @@ def test_results_that_a_frame_holds_stay_as_they_are(calls):
         for found in kept:
             for when, x in enumerate(found):
                 assert np.array_equal(x, 2.0 * x_of(when)), when
+
+
+def test_results_of_several_threads_stay_as_they_are():
+    kernel, wrong = kernel_of(), []
+
+    def work(seed: int) -> None:
+        held: list[tuple[int, Any]] = []
+        for k in range(seed, seed + 20_000, 10):
+            held = [*held[-(k % 4) :], (k, kernel(x_of(k)))]
+            wrong.extend(when for when, x in held if not np.array_equal(x, 2.0 * x_of(when)))
+
+    in_threads(work, 4)
+    assert not wrong
+
+
+def changed_shape(x: Any) -> None:
+    x.shape = (3, 1)
+
+
+def changed_type(x: Any) -> None:
+    x.dtype = np.int64
+
+
+def frozen(x: Any) -> None:
+    x.flags.writeable = False
+
+
+def resized(x: Any) -> None:
+    x.resize((400,), refcheck=False)
+
+
+@pytest.mark.parametrize("change", [changed_shape, changed_type, frozen, resized])
+def test_a_result_that_was_changed_does_not_come_again(change):
+    kernel = kernel_of()
+    for k in range(10):
+        found = kernel(x_of(k))
+        assert (found.shape, found.dtype, found.flags.writeable) == ((3,), np.float64, True)
+        assert np.array_equal(found, 2.0 * x_of(k))
+        change(found)
+
+
+def test_a_result_that_is_watched_does_not_come_again():
+    kernel = kernel_of()
+    watched = weakref.ref(kernel(x_of(0)))
+    later = [kernel(x_of(k)) for k in range(1, 4)]
+    assert all(watched() is not found for found in later)
+
+
+def test_entries_that_were_changed_are_all_computed_anew():
+    program = trace(lambda x: np.array([x[0], 0.0, 1.0]), {"x": (1,)}, name="constants")
+    kernel = Kernel(program, backend="llvm")
+    for k in range(5):
+        found = kernel(np.array([float(k)]))
+        assert found.tolist() == [k, 0.0, 1.0]
+        found[:] = np.nan
