@@ -476,6 +476,49 @@ def test_a_release_that_cannot_be_given_back_ends_within_its_limit_and_says_so()
     assert len(scene.controllers.requests) == count  # somebody may have taken the arm away
 
 
+def test_without_states_the_torques_of_a_release_ramp_out_while_it_is_tried():
+    scene = Scene(stale_timeout=0.2).enabled()
+    scene.controllers.refusal = lambda activate: "not now"
+    scene.silent_until = scene.world.now + 9.0
+    scene.run(0.2 + 0.5)
+    np.testing.assert_allclose(scene.bench.torques[-1], 0.5 * G, atol=0.1 * np.abs(G).max())
+    scene.controllers.refusal = lambda activate: ""
+    scene.run(0.05)
+    assert scene.states() == ("inactive", "active")
+
+
+def test_torques_hold_an_arm_that_has_lost_both_controllers():
+    scene = Scene().enabled()
+    scene.controllers.set("positions", "unconfigured")
+    scene.run(0.5)
+    assert scene.bench.state == "enabled"
+    assert "'positions' is unconfigured" in scene.enable()[1]
+    scene.controllers.set("efforts", "inactive")
+    scene.run(UNHELD)
+    assert scene.states() == ("active", "unconfigured")
+    np.testing.assert_allclose(scene.bench.torques[-1], G, rtol=0.02, atol=1e-12)
+
+
+def test_a_request_without_an_answer_that_takes_effect_late_does_not_drop_the_arm():
+    scene = Scene()
+    list_, lists = scene.manager.list, []
+
+    async def answers_before_the_switch():
+        scene.manager.busy_until = 0.0  # as if requests of different services overtook each other
+        lists.append(scene.states())
+        return await list_()
+
+    scene.manager.list = answers_before_the_switch
+    scene.manager.blocks = 2.4  # the switch to torques, which the client gives up after 2 s
+    done, said = scene.enable()
+    assert not done
+    assert "no answer from switch_controller" in said
+    assert ("active", "inactive") in lists  # it took effect after all
+    assert scene.states() == ("inactive", "active")
+    scene.run(0.03)
+    assert scene.core.at_rest
+
+
 def test_a_fault_while_controllers_are_switched_is_said():
     scene = Scene()
 
@@ -594,3 +637,43 @@ def test_the_arm_is_never_without_a_holder_for_long_if_one_can_be_activated(chai
     anything.scene.run(3.0)
     # a list and a request under way when the hindrance ends may wait for their answers
     assert anything.longest <= UNHELD + 1e-9, anything.scene.log
+
+
+def test_an_arm_that_is_handed_over_and_back_does_not_move():
+    pytest.importorskip("mujoco")
+    from mbs_dynamics.resources import robot_path
+    from simulated.mujoco_arm import POSTURES, MujocoArm, bare
+
+    arm = MujocoArm(bare(robot_path("arm7")))
+    arm.place(POSTURES["arm7"])
+    arm.hold()
+    scene = Scene()
+    bench = scene.bench
+    farthest = [0.0]
+
+    def switched(activate, deactivate):
+        if activate == ["efforts"]:
+            arm.loop = None
+        elif activate == ["positions"]:
+            arm.hold()
+
+    async def motion():
+        while True:
+            await scene.world.sleep(0.002)
+            bench.now = scene.world.now
+            answer = bench.send(arm.q, arm.qd)
+            if answer.command is not None:
+                arm.command = np.array(answer.command)
+            arm.advance(0.002)
+            farthest[0] = max(farthest[0], np.abs(arm.q - POSTURES["arm7"]).max())
+
+    scene.manager.after_switch = switched
+    scene.silent_until = np.inf
+    scene.world.start(motion())
+    scene.run(0.1)
+    scene.enabled()
+    scene.run(2.0)
+    scene.disable()
+    scene.run(2.0)
+    assert scene.released
+    assert farthest[0] <= 0.02
