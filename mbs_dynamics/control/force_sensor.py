@@ -331,4 +331,4 @@ def stamps_apart(stamp: int, other: int) -> Rejection | None:
         return None
     word = "after" if apart > 0.0 else "before"
     message = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
-    return Rejection("stamps_apart", f"{message}; must be {STAMP_DIFFERENCE:g} s")
+    return Rejection("stamps_apart", f"{message}; must be within {STAMP_DIFFERENCE:g} s")

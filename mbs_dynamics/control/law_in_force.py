@@ -115,8 +115,8 @@ class LawInForce:
         traced = traced_for(before, every, running.model)
         if before.link not in ("", traced.link) and self._moves_link:
             raise ArgumentError(
-                f"the law moves link {traced.link!r} while torques hold {before.link!r}; must be "
-                "to let the arm float before"
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; let "
+                "the arm float first"
             )
         function = running.function.tracing(traced)
         for law in every:
