@@ -173,7 +173,11 @@ class ControllerManager:
     async def _answer(self, client: Any, request: Any, otherwise: str) -> Any:
         if not client.service_is_ready():
             raise ControllerError(f"there is no service {client.srv_name}")
-        answer = await self._wait(client.call_async(request), self._timeout)
+        pending = client.call_async(request)
+        try:
+            answer = await self._wait(pending, self._timeout)
+        finally:
+            client.remove_pending_request(pending)  # or the client keeps those without an answer
         if answer is None:
             raise NoAnswerError(
                 f"no answer from {client.srv_name} within {self._timeout:g} s: {otherwise}"
