@@ -75,13 +75,16 @@ def nodes(context):
         given = launching.parameters(
             context, "algorithm", "use_sim_time", prefix=PREFIXES[controller]
         )
-        known = [joints | stiffness, *given, launching.typed(SIMULATED)]
+        # after the file: ROS gives precedence to the section (/** or a node) that was named last
+        defaults = {name: x for name, x in (joints | stiffness).items() if name not in commanded}
+        known = [*given, launching.typed(defaults | SIMULATED)]
         started.append(node(controller, known, on_exit=Shutdown()))
     if launching.asked(context, "dynamics"):
         publish = ["gravity_torques", "bias_torques", "twists", "jacobians"]
         shown = {"publish": [*publish, "energy", "external_torques", "tool_wrench"]}
         given = launching.parameters(context, "algorithm", "use_sim_time", prefix="dynamics_")
-        started.append(node("dynamics_node", [shown, *given]))
+        named = in_file(context, "dynamics_node") | launching.in_command(context, "dynamics_")
+        started.append(node("dynamics_node", given if "publish" in named else [*given, shown]))
     if launching.asked(context, "teaching"):
         given = launching.parameters(context, "use_sim_time", prefix="teaching_")
         started.append(node("teaching_node", given))

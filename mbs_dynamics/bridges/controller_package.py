@@ -157,7 +157,9 @@ def check_controller(source: str | Path, package: str | Path) -> str:
     try:
         found = re.search(r"DESCRIPTION 0x([0-9a-f]{16})", header.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ArgumentError(f"{str(package)!r} has no {header.name}: {error}") from error
+        raise ArgumentError(
+            f"{str(package)!r} is not the folder of an exported controller: {error}"
+        ) from error
     digest = description_digest(text_of(source))
     if found and found[1] == digest:
         return ""

@@ -64,7 +64,8 @@ POSTURE = [0.1, 0.6, 0.1, 1.0, 0.1, 0.5, 0.1]
 @pytest.mark.parametrize("real", [False, True], ids=["shipped", "rehearsed"])
 def test_the_arm_floats_once_gravity_is_compensated(installed, tmp_path, real):
     file = tmp_path / "real.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": REAL}}), encoding="utf-8")
+    section = {"/**/gravity_compensation_node": {"ros__parameters": REAL}}
+    file.write_text(yaml.safe_dump(section), encoding="utf-8")
     given = [f"gravity_compensation_params_file:={file}", f"initial_positions:={POSTURE}"]
     given = given if real else ["algorithm:=hybrid"]  # of all three nodes
     given = [*given, f"gravity_compensation_params:={PATIENT}"]
