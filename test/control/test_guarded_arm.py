@@ -291,3 +291,16 @@ def test_drives_that_come_back_do_not_throw_the_arm(reports):
 
 
 # -- requests at once after one another ------------------------------------------------------------
+
+
+def test_a_fault_is_latched_until_it_is_cleared():
+    loop = Loop().enabled()
+    loop.bus.faults.append(nan(MOTOR))
+    loop.run(0.5)
+    loop.bus.faults.clear()
+    loop.run(0.1)
+    assert any("fault is latched" in one for one in loop.arm.enable(loop.now))
+    loop.arm.clear(loop.now)
+    assert loop.arm.enable(loop.now) == []
+    loop.run(1.0)
+    assert loop.arm.state == "enabled"

@@ -516,3 +516,44 @@ def test_a_period_that_is_set_decides_what_stiffness_is_accepted():
         loop.arm.step(0.0, loop.bus.read())
         problems = loop.arm.enable(0.0)
         assert (problems == []) == accepted
+
+
+def test_the_tool_is_moved_by_default():
+    loop = Loop(laws.CartesianImpedance(), **IDEAL).enabled()
+    target = moved(pose_of(loop.bus.q), 0.0, 0.0, -0.05)
+    loop.arm.aim(loop.now, PoseTarget(target))
+    loop.run(2.0)
+    np.testing.assert_allclose(pose_of(loop.bus.q), target, atol=2e-3)
+
+
+def test_a_trajectory_is_approached_played_paused_and_held():
+    loop = Loop(MODES["joint"], **IDEAL).enabled()
+    points = loop.bus.q + np.outer([0.1, 0.3, 0.2], np.ones(7))
+    loop.arm.aim(loop.now, Trajectory(NAMES, [0.0, 1.0, 2.0], points))
+    while loop.arm.elapsed is None:
+        loop.run(0.004)
+        assert loop.now < 5.0
+    assert loop.bus.q == pytest.approx(points[0], abs=0.02)
+    begun = loop.now
+    loop.run(1.0)
+    loop.arm.pace(0.0)
+    loop.run(1.0)
+    np.testing.assert_allclose(loop.bus.q, points[1], atol=0.03)
+    loop.arm.pace(1.0)
+    while loop.arm.trajectory is not None:
+        loop.run(0.004)
+        assert loop.now < 9.0
+    assert 3.0 < loop.now - begun < 3.6
+    loop.run(0.5)
+    np.testing.assert_allclose(loop.bus.q, points[-1], atol=0.01)
+    assert any("ended" in event for event in loop.events)
+
+
+def test_springs_are_as_stiff_as_set_after_the_arm_has_floated():
+    law = joint()
+    loop = Loop(law, made=table(max_age=0.5), **IDEAL).enabled()
+    loop.arm.switch(loop.now, None)
+    loop.run(0.6)
+    loop.arm.switch(loop.now, law)
+    loop.run(0.1)
+    assert loop.arm.state_record.stiffness_share == 1.0
