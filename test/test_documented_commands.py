@@ -29,7 +29,8 @@ LAUNCH = (ROOT / "docs" / "reference" / "launch.md").read_text("utf-8")
 EXTRAS = metadata("mbs_dynamics").get_all("Provides-Extra")
 FOREIGN = (
     *("/rosout", "/diagnostics", "/joint_states"),
-    *("/forward_effort_controller", "/joint_trajectory_controller", "/guarded_controller"),
+    *("/forward_effort_controller", "/forward_position_controller"),
+    *("/joint_trajectory_controller", "/guarded_controller"),
 )
 """Topics of others, and of the generated controller."""
 
