@@ -118,14 +118,15 @@ class Model(Value):
         :param tip: only the bodies on the path to this link remain, each with all links fixed to
             it.
         :param floating_base: whether a free joint, ``"floating_base"``, moves the root link, which
-            otherwise is fixed to the ground.
+            otherwise is fixed to the ground; with underscores appended while another joint has
+            that name.
         :param gravity: (3,) free-fall acceleration in m/s^2, in the axes of the root link of the
             description.
         :raises UrdfError: for a file that cannot be read or is not a tree of joints, naming the
             link or joint.
         :raises UnknownBodyError: for a ``root`` or ``tip`` that does not exist.
         :raises ArgumentError: for a ``tip`` that is not below ``root``, or a ``floating_base`` of a
-            robot with a floating joint.
+            robot that a floating joint connects to the ground already.
 
         Bodies have the names of the joints' child links, and are numbered depth first. B_i of
         Mueller (kinematics), eq. (4), is the joint's ``origin``; X_i is (e, 0) for ``revolute`` and

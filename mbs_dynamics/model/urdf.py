@@ -31,7 +31,10 @@ from mbs_dynamics.model.urdf_joint import (
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint between the ground and the root link of a floating base."""
+"""Name of the joint between the ground and the root link of a floating base.
+
+Underscores are appended while the description itself has a joint of that name.
+"""
 
 MAX_LENGTH = 15.0
 """Length in m that no link has."""
@@ -69,7 +72,7 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(FLOATING_BASE, joints.joint("free"), 0) if floating_base else None
+        self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
@@ -87,13 +90,9 @@ class _Assembly:
 
     def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
-        floating = [joint.name for joint in part.joints if joint.type == "floating"]
-        if self.base is not None and floating:
-            raise ArgumentError(
-                f"floating_base: {tree.where} has the floating joint {floating[0]!r} already; "
-                "leave the argument out"
-            )
-        if self.base is None and all(joint.type == "fixed" for joint in part.joints):
+        if self.base is not None:
+            self.check_base(self.base)
+        elif all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
                     f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
@@ -167,6 +166,21 @@ class _Assembly:
             how = "" if joint is None else f" by the fixed joint {joint.name!r}"
             self.report(f"link {link!r}", f"{inertia.mass:g} kg {into}{how}")
         self.diagnose_link(link)
+
+    def check_base(self, base: Joint) -> None:
+        """Raise ArgumentError if a floating joint connects the root link and what it moves."""
+        fixed = {self.part.root}
+        for joint in self.part.joints:
+            if joint.parent in fixed and joint.type == "fixed":
+                fixed.add(joint.child)
+            elif joint.parent in fixed and joint.type == "floating":
+                raise ArgumentError(
+                    f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
+                    f"its root already; leave the argument out, or choose root={joint.child!r}"
+                )
+        if base.name != FLOATING_BASE:
+            text = f"is the description's own; the joint of the base is called {base.name!r}"
+            self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
         """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
@@ -253,3 +267,11 @@ def _inertia(where: str, link: Link) -> Inertia:
         tensor[np.triu_indices(3)] = inertial.inertia
         tensor += np.triu(tensor, 1).T
     return Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)
+
+
+def _base_name(tree: LinkTree) -> str:
+    """Return a name for the joint of a floating base that no joint of the description has."""
+    name = FLOATING_BASE
+    while name in tree.joints:
+        name += "_"
+    return name
