@@ -76,7 +76,7 @@ DESCRIBED = (
     ("joint", "mimic", "offset", "0", NUMBERS),
     ("joint", "safety_controller", "k_velocity", "", NUMBERS),
 )
-"""What a period depends on in a description: element, path, attribute, default, kind."""
+"""Values of a description that change the period: element, path, attribute, default, kind."""
 
 VECTORS, PERIOD = 200, 0.02
 """Number of periods in the test vectors, and the time in s between them."""

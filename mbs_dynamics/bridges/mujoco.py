@@ -49,8 +49,8 @@ def to_mujoco(
     """Return positions, velocities, accelerations and torques in MuJoCo's coordinates.
 
     Quaternions are w, x, y, z there, and the linear parts of free joints are resolved in the world:
-    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays (..., nq)
-    and (..., n), of which those that are None are left out; accelerations need velocities.
+    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays are
+    (..., nq) and (..., n); accelerations need velocities, and None stays None.
 
     Raises ArgumentError for a wrong shape or type, ModelError for a joint that MuJoCo has not.
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to an arm under guard, in words."""
+"""Faults, collisions, warnings and remarks of an arm under guard, as text."""
 
 from __future__ import annotations
 

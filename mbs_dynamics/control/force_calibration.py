@@ -291,8 +291,8 @@ def _bias_change(
 ) -> str:
     """Return in which poses the bias of readings (N, 3) = A x differs; empty if in none.
 
-    It may take another value from one pose on, or in one pose, which must explain the readings
-    significantly better than one bias, of which squares ``missed`` are left.
+    It may take another value from one pose on, or in one pose alone. That must explain the readings
+    significantly better than one bias does, with a sum of squared residuals ``missed``.
     """
     N = len(readings)
     freedom = readings.size - A.shape[1] - 3

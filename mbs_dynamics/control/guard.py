@@ -122,16 +122,16 @@ class Guard:
 
     @property
     def verdict(self) -> Verdict:
-        """What the latest period has found; NaN before the first."""
+        """The findings of the latest period; NaN before the first."""
         return self.running.verdict
 
     @property
     def state(self) -> str:
         """The state: disabled, ramping in, enabled, ramping out, or fault."""
-        mode, _, hold, *_ = self.running.reported
-        if mode == transitions.RAMPING_OUT and hold == 1.0:
+        now = self.running.reported
+        if now.mode == transitions.RAMPING_OUT and now.hold == 1.0:
             return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
-        return MODES[mode]
+        return MODES[now.mode]
 
     @property
     def engaged(self) -> bool:

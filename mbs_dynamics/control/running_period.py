@@ -36,8 +36,8 @@ class RunningPeriod:
     """The period of one arm as it runs.
 
     Parameters: ``joints`` (m,) are the coordinates of the commanded joints, ``function`` is the
-    compiled period, ``given`` are the first settings, and ``fixed`` the positions of joints of
-    which no state comes, by coordinate. Call :meth:`follow` before the first period. Raises
+    compiled period, ``given`` are the first settings, and ``fixed`` the positions of joints that
+    report no state, by coordinate. Call :meth:`follow` before the first period. Raises
     BackendError if compiled code differs from the equations.
     """
 
@@ -235,7 +235,7 @@ class RunningPeriod:
 
     @property
     def verdict(self) -> Verdict:
-        """What the latest period has found; NaN before the first."""
+        """The findings of the latest period; NaN before the first."""
         verdict = self.function.verdict
         if self._result is None:
             return verdict.unpacked(np.full(verdict.size, math.nan))

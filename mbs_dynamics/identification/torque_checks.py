@@ -119,17 +119,19 @@ def scaled_everywhere(seen: Evidence) -> Found:
 
 def exchanged(seen: Evidence) -> Found:
     """Find two joints whose torques fit those of the others far better the other way round."""
-    fit, found = seen.masses, seen.ones < 0.0
-    if fit is None:
+    given, fit, found = seen.torques, seen.masses, seen.ones < 0.0
+    if fit is None or given.masses is None:
         return found, seen.ones
     shares = fit.shares(seen.ones)
     doubtful = np.flatnonzero((shares > REFUTES * fit.own) & (shares > APPARENT)).tolist()
+    if not doubtful:
+        return found, seen.ones
     least = min(fit.misfit(seen.ones), fit.misfit(seen.factors)) - DECISIVE
-    tau = np.repeat(seen.torques.measured[:, None], len(found), axis=1)
-    tau = without_own(seen.torques, tau) if doubtful else tau
+    tau = without_own(given, np.repeat(given.measured[:, None], len(found), axis=1))
+    columns = without_own(given, given.masses)
     for i, j in itertools.combinations(range(len(found)), 2):
         if i in doubtful or j in doubtful:
-            misfit = fit.exchanged(i, j, seen.columns, tau).misfit(seen.ones)
+            misfit = fit.exchanged(i, j, columns, tau).misfit(seen.ones)
             if misfit < least:
                 least, found = misfit, np.isin(np.arange(len(found)), (i, j))
     return found, seen.ones

@@ -87,12 +87,11 @@ class Evidence:
         deviations = given.gravity.std(axis=0)
         judged = (deviations > LARGE * deviations.max()) | (given.own is None)
         self.signs = np.where(judged & (self.shares > EXPLAINED), np.sign(self.ratios), 0.0)
-        self.masses = None
+        self.masses: CommonMasses | None = None
         if given.masses is not None:
             terms = len(self.ones) * (1 if given.own is None else 1 + given.own.shape[2])
             if 2 * (given.masses.shape[2] + terms) <= given.measured.size:
-                self.columns = without_own(given, given.masses)
-                self.masses = CommonMasses.of(self.columns, self.tau)
+                self.masses = CommonMasses.of(without_own(given, given.masses), self.tau)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return how much of the gravity torques of the description is in torques, of k joints.

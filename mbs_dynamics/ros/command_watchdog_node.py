@@ -171,12 +171,14 @@ class CommandWatchdogNode(BaseNode):
         """Command zero for a while, by a publisher that exists for no longer."""
         self._ending = True
         publisher = self.advertise("<command_topic>", self._commands.topic_name)
-        for _ in range(ZEROS):
-            if self._core.state == DEACTIVATING:
-                publisher.publish(Float64MultiArray(data=[0.0] * self._length))
-                await self._manager.pause(ZERO_PERIOD)
-        self.destroy_publisher(publisher)
-        self._ending = False
+        try:
+            for _ in range(ZEROS):
+                if self._core.state == DEACTIVATING:
+                    publisher.publish(Float64MultiArray(data=[0.0] * self._length))
+                    await self._manager.pause(ZERO_PERIOD)
+        finally:
+            self.destroy_publisher(publisher)
+            self._ending = False
 
     async def _inspect(self) -> None:
         try:

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws of the period against their equations, solved by eigenvalues."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.control.period import laws, references
+from mbs_dynamics.control.period.torques import torques
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.representation.tree import Tree
 from mbs_dynamics.resources import robot_path
@@ -142,3 +145,23 @@ def test_a_reference_stays_within_its_limits_and_meets_its_target_exactly():
         e, v = np.where(met, 0.0, e - u * dt), np.where(met, 0.0, u)
     assert not e.any()
     assert not v.any()
+
+
+def test_the_damping_of_the_momentum_never_drives_the_arm():
+    rng, n = np.random.default_rng(0), 4
+    fastest, braked = np.full(n, 2.0), 0
+    for _ in range(300):
+        a, true = rng.normal(size=n), rng.choice([1.0, 8.0]) * rng.normal(size=n)
+        known = rng.random(n) < 0.9
+        seen = np.where(known, np.clip(true, -fastest, fastest), rng.normal(size=n))
+        s = SimpleNamespace(
+            interval=np.full(n, 0.01), settling=1.0, damping=np.zeros(n), friction=np.zeros(n),
+            spring_low=np.full(n, -9.0), spring_high=np.full(n, 9.0), zone=0.0,
+        )  # fmt: skip
+        p = SimpleNamespace(settle_time=1.0, commanded=np.ones(n), fastest=fastest)
+        M, zero, x = np.outer(a, a) + 0.1 * np.eye(n), np.zeros(n), SimpleNamespace(now=0.5)
+        damping = torques(s, x, p, M, zero, seen, zero, zero, known).damping
+        power = float(np.where(known, damping, 0.0) @ true)
+        assert power <= 1e-12
+        braked += power < 0.0
+    assert braked > 50

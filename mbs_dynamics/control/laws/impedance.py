@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a sampled loop can control: springs with dampers by ratio. The laws are in ``period``."""
+"""Limits of springs and dampers in a sampled loop. The laws themselves are in ``period``."""
 
 from __future__ import annotations
 

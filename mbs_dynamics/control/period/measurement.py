@@ -27,8 +27,8 @@ SLACK = 0.05
 """Jump in rad or m that is accepted beyond what the velocity explains, for jitter of stamps."""
 
 FALL, RISE = 0.9, 1.02
-"""Factors by which the period that is known may change with each report. It follows the steps that
-are shorter than five in six others."""
+"""Limits of the factor by which the estimated period changes with each report. It settles where one
+step in six is shorter: lost reports, which make long steps, do not change it."""
 
 TURN = 2.0 * math.pi
 
@@ -103,7 +103,6 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     regular = new & less(0.0, gap) & less(gap, p.timeout)
     before = select(less(0.0, s.interval), s.interval, gap)
     interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
-    # it follows the shorter steps: those over states that were lost are multiples of the period
     usual = s.stamp_interval
     usual = select(equal(usual, 0.0), elapsed, clipped(elapsed, FALL * usual, RISE * usual))
     steps = new & less(0.0, elapsed) & less(elapsed, p.timeout)

@@ -32,8 +32,8 @@ LIMIT_FREQUENCY = 10.0
 SETTLING, PERIODS = 0.1, 5.0
 """Time constant in s of the damping of the momentum, at least so many periods, for stability."""
 
-CLIPPED = 10.0
-"""The damping of the momentum fades over the last tenth of the velocity limit of a joint."""
+HEADROOM = 0.1
+"""Share of the velocity limit of a joint below it, over which the damping of the momentum fades."""
 
 
 class Torques(NamedTuple):
@@ -60,19 +60,21 @@ def torques(
     longest = max(SETTLING, PERIODS * largest(s.interval))
     left = min(1.0, (s.settling - x.now) / p.settle_time)
     left = select(less(x.now, s.settling), left, 0.0)
-    # the momentum opposes the motion only as long as all velocities are known, and none is clipped
-    known = all_of(acts | ~holds(p.commanded))
-    slow = least(clipped(CLIPPED * (1.0 - p.commanded * abs(qd) / p.fastest), 0.0, 1.0))
-    settling = select(known, slow * left / longest, 0.0)
-    damping = -s.damping * qd - settling * (M @ (p.commanded * qd))
+    # M qd opposes the motion only if all velocities are known, and none is clipped at its limit
+    commanded = holds(p.commanded)
+    known = all_of(acts | ~commanded)
+    below = (1.0 - abs(qd) / max(p.fastest, 1e-9)) / HEADROOM
+    share = least(select(commanded, clipped(below, 0.0, 1.0), 1.0))
+    settling = select(known, share * left / longest, 0.0)
+    damping = -s.damping * qd - settling * (M @ select(commanded, qd, 0.0))
 
     # F v / sqrt(v^2 + v0^2): less power than friction dissipates at any velocity
     assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)
     low, high = less(q, s.spring_low), less(s.spring_high, q)
     depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0 * q))
     inertia = np.diag(M)
-    share = min(1.0, abs(depth) / max(s.zone, 1e-6))
+    inside = min(1.0, abs(depth) / max(s.zone, 1e-6))
     w = LIMIT_FREQUENCY
-    spring = inertia * (w * w * depth + 2.0 * w * share * qd)
+    spring = inertia * (w * w * depth + 2.0 * w * inside * qd)
     assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
     return Torques(g, damping, assist + law)

@@ -147,7 +147,7 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         if self.representation == "mixed" and self.asks("twists"):
             raise ArgumentError(
                 "representation mixed resolves angular velocity in the body's frame and linear "
-                "velocity in the root's, but a TwistStamped has one frame: must be another "
+                "velocity in the root's, but a TwistStamped has one frame: choose another "
                 "representation, or mixed without twists in publish"
             )
         fixed_only = [DESIRED, *(one.name for one in OUTPUTS if one.fixed_base_only)]
