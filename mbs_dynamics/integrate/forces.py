@@ -28,7 +28,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import with_singles
+from mbs_dynamics.model.coordinates import middle, with_singles
 from mbs_dynamics.model.model import Model
 
 Law = Callable[..., ArrayLike]
@@ -247,13 +247,6 @@ def check_forces(forces: JointForces | None, model: Model) -> None:
         raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
     if forces.damping.size != model.n:
         raise ArgumentError(f"forces are of {forces.damping.size} joints; the model has {model.n}")
-
-
-def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the positions (n,) in the middle of their ranges, and as near zero as allowed."""
-    bounded = np.isfinite(lower) & np.isfinite(upper)
-    centre = np.where(bounded, 0.5 * (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)), 0)
-    return np.clip(centre, lower, upper)
 
 
 def _each(model: Model, name: str, value: ArrayLike) -> FloatArray:
