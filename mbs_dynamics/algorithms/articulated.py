@@ -22,9 +22,8 @@ class ArticulatedInertias:
     Mohan and Saha, (28), call it M_hat. :meth:`eliminate` is for an inward loop over all bodies.
     """
 
-    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
+    def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep, self.pivot = model, rep, pivots(model)
-        self.armature = armature
         self.M: list[Any] = [*(rep.inertia(i) for i in range(model.nb)), np.zeros((6, 6))]
 
     def eliminate(self, i: int, p: int) -> tuple[Array, Array, Array]:
@@ -32,19 +31,16 @@ class ArticulatedInertias:
 
         With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
         joint of its own: U_c = M S_c, d_c = S_c^T U_c, and M - U_c U_c^T / d_c is left for the next
-        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. An ``armature``
-        (n,), and that of the model, are added to d. Raises SingularError, naming the joint, if one
-        d_c is not positive.
+        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. The armature is
+        added to d. Raises SingularError, naming the joint, if one d_c is not positive.
         """
-        rest, armature, rotor = self.M[i], self.armature, self.model.rotor(i).diagonal().tolist()
-        free = armature is None and not self.model.has_armature
+        rest, rotor = self.M[i], self.model.rotor(i).diagonal().tolist()
         coordinates = self.model.bodies[i].joint.velocities
         U, d = [], []
         for k, S, own in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
             U.append(rest @ S)
-            added = own if armature is None else own + armature[k]
-            d.append(self.pivot(k, S @ U[-1] + added))
-            rest = without(rest, S, U[-1], d[-1], free=free)
+            d.append(self.pivot(k, S @ U[-1] + own))
+            rest = without(rest, S, U[-1], d[-1], free=not self.model.has_armature)
         self.M[p] = plus(self.M[p], carried(self.rep.transform(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest
 
@@ -57,10 +53,10 @@ class Articulated:
     coordinates of its own.
     """
 
-    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
+    def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep = model, rep
         self.psi, self.inverse_pivot = model.per_body(), model.per_body()
-        inertias = ArticulatedInertias(model, rep, armature)
+        inertias = ArticulatedInertias(model, rep)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d

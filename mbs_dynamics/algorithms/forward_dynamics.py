@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
-from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
+from mbs_dynamics.algorithms.factorization import factorize
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
@@ -59,21 +60,6 @@ def forward_dynamics(
 
     Raises SingularError, which names the joint, if the mass matrix is not positive definite.
     """
-    loads = Loads(wrenches, base_twist, base_acceleration)
-    return accelerations_of(model, q, qd, tau, loads, method, representation)
-
-
-def accelerations_of(
-    model: Tree,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    loads: Loads,
-    method: str,
-    representation: str,
-    armature: Array | None = None,
-) -> FloatArray:
-    """Return qdd (n,) as :func:`forward_dynamics`, with an armature (n,) on the diagonal of M."""
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
@@ -83,24 +69,22 @@ def accelerations_of(
         method = "mass_matrix" if short else "articulated_body"
     if not model.positions_are_coordinates:
         method = "mass_matrix"
+    loads = Loads(wrenches, base_twist, base_acceleration)
     if method == "articulated_body":
-        rep = dynamic_operators(representation, model, q)
-        return _articulated_body(model, rep, qd, tau, loads, armature)
+        return _articulated_body(model, dynamic_operators(representation, model, q), qd, tau, loads)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    factors: Any
     if method == "udut":
-        rep = dynamic_operators(representation, model, q)
-        factors = Articulated(model, rep, armature)
-    else:
-        factors = factors_of(model, q, representation, armature)
-    return np.asarray(factors.accelerations(tau, h))
+        factors = Articulated(model, dynamic_operators(representation, model, q))
+        return factors.accelerations(tau, h)
+    M = mass_matrix(model, q, representation=representation)
+    return np.asarray(factorize(model, M).solution(np.asarray(tau) - model.to_coordinates(h)))
 
 
 def _articulated_body(
-    model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads, armature: Array | None
+    model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads
 ) -> FloatArray:
     """Return qdd (n,) by the articulated-body algorithm; the screws of a joint one by one."""
-    inertias = ArticulatedInertias(model, rep, armature)
+    inertias = ArticulatedInertias(model, rep)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()

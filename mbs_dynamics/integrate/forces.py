@@ -104,25 +104,6 @@ class Drive:
         return value if value.shape == wanted else np.broadcast_to(value, wanted)
 
 
-class Inputs(NamedTuple):
-    """The drives of a simulation, in the order of the kernels' inputs."""
-
-    drives: tuple[Drive, ...]
-
-    @property
-    def laws(self) -> bool:
-        """Whether any drive is a function in Python."""
-        return any(drive.law is not None for drive in self.drives)
-
-    def rows_from(self, k: int, count: int) -> Arrays:
-        """Return :meth:`Drive.rows_from` of each drive."""
-        return tuple(drive.rows_from(k, count) for drive in self.drives)
-
-    def at(self, k: int, t: float, state: Arrays, batch: tuple[int, ...]) -> Arrays:
-        """Return :meth:`Drive.at` of each drive."""
-        return tuple([drive.at(k, t, state, batch) for drive in self.drives])
-
-
 def finite(x: FloatArray) -> bool:
     """Return whether all entries are finite; faster than NumPy for few."""
     few = x.size < 256  # many would wake the threads of a BLAS
