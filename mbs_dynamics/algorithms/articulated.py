@@ -64,38 +64,22 @@ class Articulated:
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        model, rep = self.model, self.rep
+        model, rep, psi = self.model, self.rep, self.psi
         phi, x, mu = model.per_body(), model.per_body(), model.per_body(np.zeros(6))
         eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(tau)
-        for i, p in model.inward():  # U^-1 b: (32)
-            phi[i], added = forces(given[i] - h[i], rep.screw(i).T, self.psi[i], eta[i])
-            eta[p] = eta[p] + rep.transform(i).T @ (eta[i] + added)
-        for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            scaled = phi[i] * self.inverse_pivot[i]
-            x[i], mu[i] = motions(scaled, rep.screw(i).T, self.psi[i], rep.transform(i) @ mu[p])
+        for i, p in model.inward():  # phi = U^-1 (tau - h): (32)
+            phi[i], screws = given[i] - h[i], rep.screw(i).T
+            for c in reversed(range(len(screws))):
+                phi[i][c] = phi[i][c] - screws[c] @ eta[i]
+                eta[i] = eta[i] + psi[i][c] * phi[i][c]
+            eta[p] = eta[p] + rep.transform(i).T @ eta[i]
+        for i, p in model.outward():  # x = U^-T D^-1 phi: (34)-(37)
+            mu[i], screws = rep.transform(i) @ mu[p], rep.screw(i).T
+            x[i] = phi[i] * self.inverse_pivot[i]
+            for c in range(len(screws)):
+                x[i][c] = x[i][c] - psi[i][c] @ mu[i]
+                mu[i] = mu[i] + screws[c] * x[i][c]
         return model.to_coordinates(x)
-
-
-def forces(b: Array, S: Array, psi: Array, eta: Array) -> tuple[Array, Array]:
-    """Return phi = U^-1 b at one joint, (32), and sum_c psi_c phi_c, what that adds to eta."""
-    phi: list[Any] = []
-    added: Any = 0.0
-    for b_c, S_c, psi_c in reversed(list(zip(b, S, psi, strict=True))):
-        phi.append(minus_power(b_c, S_c, eta + added if phi else eta))
-        added = psi_c * phi[-1] + added
-    return np.array(phi[::-1]), added
-
-
-def motions(scaled: Array, S: Array, psi: Array, moved: Array) -> tuple[Array, Array]:
-    """Return x = U^-T D^-1 phi at one joint, (34)-(37), and the motion mu of its body.
-
-    ``scaled`` is D^-1 phi (k,), ``moved`` the motion (6,) of the parent.
-    """
-    x: list[Any] = []
-    for scaled_c, S_c, psi_c in zip(scaled, S, psi, strict=True):
-        x.append(minus_power(scaled_c, psi_c, moved))
-        moved = moved + S_c * x[-1]
-    return np.array(x), moved
 
 
 def plus(A: Any, B: Any) -> Any:
@@ -121,8 +105,3 @@ def without(M: Any, S: Array, U: Array, d: Any, free: bool = True) -> Array:
 
 def _matrix(M: Any) -> Array:
     return M.matrix() if isinstance(M, Inertia) else M
-
-
-def minus_power(x: Any, V: Array, W: Array) -> Any:
-    """Return x - V^T W of a twist and a wrench (6,), in two independent halves."""
-    return (x - V[:3] @ W[:3]) - V[3:] @ W[3:]

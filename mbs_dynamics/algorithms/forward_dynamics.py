@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -98,19 +96,15 @@ def _articulated_body(
             p[i] = p[i] - loads.wrenches[i]
     for i, parent in model.inward():
         U[i], d[i], rest = inertias.eliminate(i, parent)
-        u_i: list[Any] = []
-        added: Any = 0.0
-        for k, S in reversed(list(enumerate(rep.screw(i).T))):
-            u_i.append(given[i][k] - S @ (p[i] + added if u_i else p[i]))
-            added = U[i][k] * (u_i[-1] / d[i][k]) + added
-        u[i] = np.array(u_i[::-1])
-        p_rest = p[i] + rest @ drift[i] + added
-        p[parent] = p[parent] + rep.transform(i).T @ p_rest
+        u[i], screws = np.array(given[i], dtype=object), rep.screw(i).T
+        for k in reversed(range(len(screws))):
+            u[i][k] = u[i][k] - screws[k] @ p[i]
+            p[i] = p[i] + U[i][k] * (u[i][k] / d[i][k])
+        p[parent] = p[parent] + rep.transform(i).T @ (p[i] + rest @ drift[i])
     for i, parent in model.outward():
-        a_i = rep.transform(i) @ a[parent] + drift[i]
-        qdd_i: list[Any] = []
-        for k, S in enumerate(rep.screw(i).T):
-            qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
-            a_i = a_i + S * qdd_i[-1]
-        a[i], qdd[i] = a_i, np.array(qdd_i)
+        a[i], screws = rep.transform(i) @ a[parent] + drift[i], rep.screw(i).T
+        qdd[i] = np.array(u[i], dtype=object)
+        for k in range(len(screws)):
+            qdd[i][k] = (u[i][k] - U[i][k] @ a[i]) / d[i][k]
+            a[i] = a[i] + screws[k] * qdd[i][k]
     return model.to_coordinates(qdd)
