@@ -67,7 +67,7 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     assert not arm.transition("deactivate")  # torques ramp out
     assert not arm.transition("cleanup")
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
-    assert arm.enabled[-1:] == [False]
+    arm.waits(lambda: arm.enabled[-1:] == [False])
     assert arm.silent()
     assert arm.set(compensates_itself=True) == ""
     assert not arm.transition("activate")
