@@ -62,13 +62,13 @@ class Articulated:
             self.inverse_pivot[i] = 1.0 / d
             self.psi[i] = U * self.inverse_pivot[i][:, None]
 
-    def accelerations(self, tau: Array, h: Any) -> Array:
-        """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
+    def solution(self, b: Array) -> Array:
+        """Return M^-1 b (n,) of torques b (n,)."""
         model, rep, psi = self.model, self.rep, self.psi
         phi, x, mu = model.per_body(), model.per_body(), model.per_body(np.zeros(6))
-        eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(tau)
-        for i, p in model.inward():  # phi = U^-1 (tau - h): (32)
-            phi[i], screws = given[i] - h[i], rep.screw(i).T
+        eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(b)
+        for i, p in model.inward():  # phi = U^-1 b: (32)
+            phi[i], screws = np.array(given[i], dtype=object), rep.screw(i).T
             for c in reversed(range(len(screws))):
                 phi[i][c] = phi[i][c] - screws[c] @ eta[i]
                 eta[i] = eta[i] + psi[i][c] * phi[i][c]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
-from mbs_dynamics.algorithms.factorization import factorize
+from mbs_dynamics.algorithms.factorization import Factors, factorize
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
-from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
@@ -70,12 +70,13 @@ def forward_dynamics(
     loads = Loads(wrenches, base_twist, base_acceleration)
     if method == "articulated_body":
         return _articulated_body(model, dynamic_operators(representation, model, q), qd, tau, loads)
-    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
+    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
+    factors: Factors | Articulated
     if method == "udut":
         factors = Articulated(model, dynamic_operators(representation, model, q))
-        return factors.accelerations(tau, h)
-    M = mass_matrix(model, q, representation=representation)
-    return np.asarray(factorize(model, M).solution(np.asarray(tau) - model.to_coordinates(h)))
+    else:
+        factors = factorize(model, mass_matrix(model, q, representation=representation))
+    return np.asarray(factors.solution(np.asarray(tau) - h))
 
 
 def _articulated_body(
