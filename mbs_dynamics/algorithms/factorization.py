@@ -153,7 +153,9 @@ def locked_inertias(model: Model) -> FloatArray:
     bare = without_payloads(model)
 
     def diagonal() -> FloatArray:
-        return np.diag(mass_matrix(Tree(bare, armature=()), bare.neutral())).astype(float)
+        tree = Tree(bare, armature=())
+        M = mass_matrix(tree, bare.neutral(), representation="body_fixed")
+        return np.diag(M).astype(float)
 
     locked: FloatArray = compiled(model).get_or_create(locked_inertias, diagonal)
     return locked

@@ -66,15 +66,19 @@ def relative_twist(
     With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
     frame in place of all three it is eq. (81), the difference of the twists of the two bodies.
     """
-    J: Any = relative_jacobian(
-        model,
-        q,
-        body,
-        relative_to=relative_to,
-        measured_at=measured_at,
-        resolved_in=resolved_in,
-    )
-    return np.asarray(J @ np.asarray(qd))
+    own, others = _movers(model, body, relative_to)
+    rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
+    at, rep = _frame(model, measured_at), BodyFixed(model, q)
+    to_view = set(model.path(at.body))
+    V = [np.zeros(6)] * (model.nb + 1)
+    for j, p in model.inward():  # sum the motion of joints along the tree to the view
+        if j not in to_view:
+            V[p] = V[p] + rep.transform(j).undone(V[j] + rep.screw(j) @ rate[j])
+    for j, _ in model.outward():
+        if j in to_view:
+            V[j] = V[j] + rep.twist(j, V, rate[j])
+    axes = _View(model, q, measured_at, resolved_in)
+    return np.asarray(axes.resolved(rep.at(at) @ V[at.body]))
 
 
 @algorithm(invariant=True)
@@ -95,7 +99,7 @@ def relative_jacobian(
     The frames are those of :func:`relative_twist`.
     """
     view, J = _View(model, q, measured_at, resolved_in), model.zeros_per_joint(6)
-    own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
+    own, others = _movers(model, body, relative_to)
     for j in sorted(own ^ others):  # joints that move both bodies drop out
         S_j = view.resolved(se3.Ad(view.pose(j)) @ model.bodies[j].joint.screws)
         J[j] = S_j if j in own else -S_j
@@ -132,6 +136,11 @@ class _View:
 
     def resolved(self, V: Array) -> Any:
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
+
+
+def _movers(model: Tree, *names: str | None) -> list[set[int]]:
+    """Return the bodies whose joints move each of the named frames."""
+    return [set(model.path(_frame(model, name).body)) for name in names]
 
 
 def _frame(model: Tree, name: str | None) -> Frame:
