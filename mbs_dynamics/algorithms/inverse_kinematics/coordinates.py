@@ -70,8 +70,16 @@ class Coordinates(NamedTuple):
             own = joint.velocities
             periodic[own] &= joint.is_periodic and joint.ratio == round(joint.ratio)
             slides[own] |= ~joint.screws[:3].any(axis=0)
-        every = places, model.lower, model.upper, periodic, slides
-        return cls(model, columns, *(x[columns] for x in every), reach(model, body))
+        return cls(
+            model,
+            columns,
+            places[columns],
+            model.lower[columns],
+            model.upper[columns],
+            periodic[columns],
+            slides[columns],
+            reach(model, body),
+        )
 
     def values(self, q: FloatArray) -> FloatArray:
         """Return the values (..., p) in q (..., nq)."""
