@@ -61,6 +61,19 @@ class Traced(NamedTuple):
         of_joints = laws.OF_JOINTS if self.joints else ()
         return (laws.FLOAT, *of_joints, *(laws.OF_LINKS if self.link else ()))
 
+    @property
+    def parts(self) -> tuple[Traced, ...]:
+        """Periods with no law, one law and all laws of this one, the smallest first.
+
+        Any that has the law in force, the one that is requested and the one that fades commands
+        the same torques. The others begin with the present state when they take over.
+        """
+        return tuple(
+            self._replace(joints=joints, link=link)
+            for link in sorted({"", self.link})
+            for joints in sorted({False, self.joints})
+        )
+
 
 GRAVITY_ALONE = Traced()
 """No law but that of gravity compensation."""
@@ -194,8 +207,10 @@ def added(
     share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
+    if not traced.link:
+        s = _without_link(s, p)
     if not (traced.joints or traced.link):
-        return s, torques
+        return _at_present(s, p, arm), torques
     obeys = holds(s.obeys) & is_sound(s.law, r, traced)
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
@@ -228,6 +243,36 @@ def added(
         )
         controlled = min(controlled, soft)
     return s._replace(stiffness_share=controlled, lead=lead), torques
+
+
+def _at_present(s: State, p: Settings, arm: Followed) -> State:
+    """Return the state whose reference of the joints is the present state, as under no law."""
+    return s._replace(
+        reference=arm.q,
+        reference_qd=clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
+        reference_qdd=0.0,
+        played=math.nan,
+        pace=1.0,
+        ended=0.0,
+        waits=0.0,
+        waits_since=math.inf,
+        lead=p.own_lead,
+        stiffness_share=1.0,
+    )
+
+
+def _without_link(s: State, p: Settings) -> State:
+    """Return the state in which nothing is left of a law that has moved a link.
+
+    Its reference begins at the measured pose when such a law takes over.
+    """
+    return s._replace(
+        twist=0.0,
+        rotation=0.0,
+        link_lead=p.own_link_lead,
+        link_waits_since=math.inf,
+        halting=-math.inf,
+    )
 
 
 def period_of(s: State, p: Settings) -> Any:
