@@ -94,6 +94,13 @@ def test_the_period_in_c_is_that_in_python(layouts, library):
 class Switching(Histories):
     """Arms of which other laws are requested often, also while one takes over from another."""
 
+    def _change_settings(self):
+        super()._change_settings()
+        changed = self.rng.random(self.count) < 0.01
+        time = self.rng.choice([0.0, 0.02, 0.3, 3.0], self.count)
+        place = self.layouts.settings.places["switch_time"].start
+        self.settings[:, place] = np.where(changed, time, self.settings[:, place])
+
     def _change_motions(self):
         super()._change_motions()
         switched = self.rng.random(self.count) < 0.01

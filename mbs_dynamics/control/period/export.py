@@ -125,11 +125,11 @@ def export_period(
         lines += [f"{declared} = {{", *(f"  {row}," for row in rows), "};\n"]
     for part in parts:
         lines += [f"static {part.function.signature};\n", part.function.definition]
-    lines += [NEEDS.format(prefix=prefix, kind=kind, least=c_constant(1e-9, suffix))]
+    lines += [NEEDS.format(prefix=prefix, kind=kind)]
     lines += [signature, "{"]
     for name in _laws_beside_gravity(layouts.traced):
         numbers = ", ".join(c_constant(law, suffix) for law in LAWS[name])
-        lines.append(f"  const int {name} = {prefix}_needs({numbers}, state, request, settings);")
+        lines.append(f"  const int {name} = {prefix}_needs({numbers}, state, request);")
     lines += [f"  {part.condition}return {part.call};" for part in parts]
     lines += ["}"]
     source.write_text("\n".join([*lines, ""]), encoding="utf-8")
@@ -231,14 +231,13 @@ steady clock, in s. `next` must not be `state`. Returns 0. Operations:
 {operations}"""
 
 NEEDS = """\
-/* Whether one of two laws is in force, requested, or may fade. Time does not run backwards. */
+/* Whether one of two laws is in force, fading, or requested. */
 static int {prefix}_needs({kind} one, {kind} other, const {prefix}_State *state,
-    const {prefix}_Request *request, const {prefix}_Settings *settings)
+    const {prefix}_Request *request)
 {{
-  const {kind} elapsed = state->now - state->law_at;
-  const int fades = !(elapsed >= settings->switch_time && elapsed >= {least});
-  return state->law == one || state->law == other || request->law == one || request->law == other
-    || (fades && (state->law_before == one || state->law_before == other));
+  return state->law == one || state->law == other
+    || state->law_before == one || state->law_before == other
+    || request->law == one || request->law == other;
 }}
 """
 

@@ -65,8 +65,8 @@ class Traced(NamedTuple):
     def parts(self) -> tuple[Traced, ...]:
         """Periods with no law, one law and all laws of this one, the smallest first.
 
-        Any that has the law in force, the one that is requested and the one that fades commands
-        the same torques. The others begin with the present state when they take over.
+        Any that has the law in force, the one before and the one that is requested commands the
+        same torques. The others begin with the present state when they take over.
         """
         return tuple(
             self._replace(joints=joints, link=link)
@@ -139,7 +139,10 @@ def with_law(
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
-        law_before=select(changes, select(fades, s.law, wanted), s.law_before),
+        # one that has faded is forgotten: a longer switch_time must not bring it back
+        law_before=select(
+            changes, select(fades, s.law, wanted), select(blends, s.law_before, s.law)
+        ),
         law_at=select(changes, select(fades, now, -math.inf), s.law_at),
         gap=select(acts, select(regular, longest, s.gap), 0.0),
         **gains,

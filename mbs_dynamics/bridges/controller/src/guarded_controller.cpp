@@ -352,11 +352,11 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
   // The controller manager restarts an active controller when another one begins or ends to set its
   // references. Torques go on then.
   const double cycle = get_update_rate() > 0 ? 1.0 / get_update_rate() : kReportPeriod;
-  if (is_engaged(state_) && steady_time() - left_at_ < cycle) {
+  if (is_engaged(*state_) && steady_time() - left_at_ < cycle) {
     return CallbackReturn::SUCCESS;
   }
   now_ += 1.0;  // nothing of before is recent
-  state_ = guarded_initial;
+  *state_ = guarded_initial;
   // This is the command of the cycle in which the hardware changes its mode, before any update.
   read_sample();
   for (int k = 0; k < GUARDED_COMMANDED; ++k) {
@@ -368,8 +368,8 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
       start = command_interfaces_[k].get_optional().value_or(0.0);
     }
     start = std::isfinite(start) ? start : 0.0;
-    state_.command[j] = std::clamp(start, -settings_.effort[j], settings_.effort[j]);
-    unwritten_ += !command_interfaces_[k].set_value(state_.command[j]);
+    state_->command[j] = std::clamp(start, -settings_.effort[j], settings_.effort[j]);
+    unwritten_ += !command_interfaces_[k].set_value(state_->command[j]);
   }
   unwritten_in_turn_ = 0;
   action_ = kNone;
@@ -410,10 +410,10 @@ return_type GuardedController::update_and_write_commands(
   if (is_in_chained_mode()) {
     read_references();
   }
-  const double mode = state_.mode;
+  const double mode = state_->mode;
   const int asked = action_.exchange(kNone);
   step(enters_ ? kEnable : asked);
-  const bool refused = enters_ && is(state_, kOff);
+  const bool refused = enters_ && is(*state_, kOff);
   enters_ = false;
 
   bool written = true;
@@ -423,9 +423,9 @@ return_type GuardedController::update_and_write_commands(
   unwritten_ += !written;
   unwritten_in_turn_ = written ? 0 : unwritten_in_turn_ + 1;
 
-  const bool stops = is(state_, kStopping) && falls_back_;
-  const bool ends = refused || stops || is(state_, kFault) || unwritten_in_turn_ >= kUnwritten;
-  if (ends || state_.mode != mode || now_ - reported_ >= kReportPeriod) {
+  const bool stops = is(*state_, kStopping) && falls_back_;
+  const bool ends = refused || stops || is(*state_, kFault) || unwritten_in_turn_ >= kUnwritten;
+  if (ends || state_->mode != mode || now_ - reported_ >= kReportPeriod) {
     write_report(true);
   }
   return ends ? return_type::ERROR : return_type::OK;
@@ -469,7 +469,7 @@ void GuardedController::read_references()
     request_.motion = -++chained_periods_;  // a motion for each period
     request_.follows = 1.0;
     for (int j = 0; j < GUARDED_JOINTS; ++j) {
-      request_.target[j] = state_.reference[j];
+      request_.target[j] = state_->reference[j];
       request_.target_qd[j] = 0.0;
     }
     for (int k = 0; k < GUARDED_COMMANDED; ++k) {
@@ -494,15 +494,22 @@ void GuardedController::read_references()
 void GuardedController::step(double action)
 {
   request_.action = action;
-  guarded_period(&state_, &sample_, &request_, &settings_, &next_, &output_, &verdict_);
-  state_ = next_;
+  guarded_period(state_, &sample_, &request_, &settings_, next_, &output_, &verdict_);
+  std::swap(state_, next_);
 }
 
 void GuardedController::write_report(bool active)
 {
-  reports_.write(
-    {active, state_, sample_, output_, verdict_, unwritten_, is_in_chained_mode(),
-     is_in_chained_mode() && ignores_references_});
+  Report & report = reports_.next();  // in place, so that nothing is copied twice
+  report.active = active;
+  report.state = *state_;
+  report.sample = sample_;
+  report.output = output_;
+  report.verdict = verdict_;
+  report.unwritten = unwritten_;
+  report.is_chained = is_in_chained_mode();
+  report.ignores_references = report.is_chained && ignores_references_;
+  reports_.send();
   reported_ = now_;
 }
 
