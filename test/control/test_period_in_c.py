@@ -48,8 +48,8 @@ void run_all_laws(int count, const arm_State *s, const arm_Sample *x, const arm_
 }
 """
 
-OF_ABSENT_LAWS = ("pose", "halting", "fading", "fading_qd")
-"""Numbers that a period leaves as they are if no law of it reads them."""
+OF_ABSENT_LAWS = ("pose", "rotation", "halting", "fading", "fading_qd")
+"""Numbers that differ where no law reads them; each begins anew with the law that does."""
 
 
 def built(layouts, folder, precision="double"):

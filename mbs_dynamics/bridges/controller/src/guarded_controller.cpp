@@ -147,6 +147,22 @@ std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
           2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)};
 }
 
+/// Run periods under each law and from one to the other. Each has its own code, which the control
+/// loop would otherwise have to wait for at the first switch, until it is read from the disk.
+void load_code_of_laws()
+{
+  guarded_State state = guarded_initial, next;
+  guarded_Output output;
+  guarded_Verdict verdict;
+  const guarded_Sample sample{};
+  guarded_Request request{};
+  for (const double law : {kFloat, kJoint, kLink, kLink}) {
+    request.law = law;
+    guarded_period(&state, &sample, &request, &guarded_settings, &next, &output, &verdict);
+    state = next;
+  }
+}
+
 /// Place of a name among several, or their number.
 template <class Names>
 double place(const std::string & name, const Names & names)
@@ -196,6 +212,7 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     RCLCPP_ERROR(node->get_logger(), "%s", error.what());
     return CallbackReturn::FAILURE;
   }
+  load_code_of_laws();
   loads_.clear();
   goals_.write(goal_);
   report_ = Report{};
