@@ -125,9 +125,10 @@ def export_period(
         lines += [f"{declared} = {{", *(f"  {row}," for row in rows), "};\n"]
     for part in parts:
         lines += [f"static {part.function.signature};\n", part.function.definition]
-    lines += [NEEDS.format(prefix=prefix, kind=kind)]
+    beside_gravity = _laws_beside_gravity(layouts.traced)
+    lines += [NEEDS.format(prefix=prefix, kind=kind)] if beside_gravity else []
     lines += [signature, "{"]
-    for name in _laws_beside_gravity(layouts.traced):
+    for name in beside_gravity:
         numbers = ", ".join(c_constant(law, suffix) for law in LAWS[name])
         lines.append(f"  const int {name} = {prefix}_needs({numbers}, state, request);")
     lines += [f"  {part.condition}return {part.call};" for part in parts]
