@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The period of an arm as C99, for controllers in real time: one function, records as structs.
 
-Behind it there is a function for each set of laws that a period may need, so that a law that is not
-in force costs no time. All have the same records.
+It calls the smallest of several functions, one for each set of laws, that computes the laws needed in
+this period. Other laws cost no time. All functions have the same records.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _laws_beside_gravity(traced: Traced) -> list[str]:
 
 
 class _Part:
-    """The C of a period that has some of the laws of another, ``whole``."""
+    """The C function of a period that computes some of the laws of ``whole``."""
 
     def __init__(self, period: Period, whole: Traced, prefix: str, precision: str) -> None:
         kind, _, _ = PRECISIONS[precision]
@@ -164,7 +164,7 @@ class _Part:
         self.call = f"{name}({', '.join(arguments)})"
         absent = [f"!{law}" for law in _laws_beside_gravity(whole) if law not in laws]
         self.condition = f"if ({' && '.join(absent)}) " if absent else ""
-        """Of being enough for a period, if no smaller one is."""
+        """Condition under which it suffices, unless a smaller part does; empty with all laws."""
 
 
 def _struct(layout: Layout[Any], name: str, prefix: str, kind: str) -> str:

@@ -63,10 +63,11 @@ class Traced(NamedTuple):
 
     @property
     def parts(self) -> tuple[Traced, ...]:
-        """Periods with no law, one law and all laws of this one, the smallest first.
+        """The laws of smaller periods and of this one: none, one, and all, the smallest first.
 
-        Any that has the law in force, the one before and the one that is requested commands the
-        same torques. The others begin with the present state when they take over.
+        A period commands the same torques as this one if it computes the law in force, the law
+        before it and the requested law. A law that is left out begins with the present state as its
+        reference when it takes over.
         """
         return tuple(
             self._replace(joints=joints, link=link)
@@ -249,7 +250,7 @@ def added(
 
 
 def _at_present(s: State, p: Settings, arm: Followed) -> State:
-    """Return the state whose reference of the joints is the present state, as under no law."""
+    """Return the state with the present state as the reference of the joints: no law is computed."""
     return s._replace(
         reference=arm.q,
         reference_qd=clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
@@ -265,9 +266,9 @@ def _at_present(s: State, p: Settings, arm: Followed) -> State:
 
 
 def _without_link(s: State, p: Settings) -> State:
-    """Return the state in which nothing is left of a law that has moved a link.
+    """Return the state without remains of a law that moved a link.
 
-    Its reference begins at the measured pose when such a law takes over.
+    The pose stays as it is: it begins at the measured one when such a law takes over.
     """
     return s._replace(
         twist=0.0,
