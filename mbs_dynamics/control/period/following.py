@@ -250,7 +250,7 @@ def added(
 
 
 def _at_present(s: State, p: Settings, arm: Followed) -> State:
-    """Return the state with the present state as the reference of the joints: no law is computed."""
+    """Return the state with the present joints as their reference, where no law is computed."""
     return s._replace(
         reference=arm.q,
         reference_qd=clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
