@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The period of an arm as C99, for controllers in real time: one function, records as structs.
 
-It calls one of several functions that compute different sets of laws: the smallest that has the laws
-needed in this period. Other laws cost no time. All functions have the same records.
+It calls one of several functions, which compute different sets of laws: the smallest that has the
+laws needed in this period. Other laws cost no time. All functions have the same records.
 """
 
 from __future__ import annotations
