@@ -222,11 +222,17 @@ def test_motions_of_floating_bases_are_shown():
     np.testing.assert_array_equal(states.tau, motion.tau)
 
 
-def test_a_motion_is_written_as_one_file_that_plays(page, tmp_path):
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_motion_is_written_as_one_file_that_plays(dark, tmp_path):
     short = simulate(ARM, Q, duration=0.1).series
+    page = Page(ARM, PageOptions(dark=dark, port=0))
     file = tmp_path / "scene.html"
-    write_html(page, Playback(page, short), file)
+    try:
+        write_html(page, Playback(page, short), file)
+    finally:
+        page.close()
     html = file.read_text()
+    assert f"darkMode:{str(dark).lower()}" in html
     assert "</html>" in html
     assert len(html) > 500_000
 
