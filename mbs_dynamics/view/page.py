@@ -149,10 +149,10 @@ class Page:
 
     # -- set-up ------------------------------------------------------------------------------------
 
-    def _shapes(self, *tags: str) -> Visuals:
+    def _shapes(self, tag: str = "visual") -> Visuals:
         """Return the shapes of the description."""
         found = self._description
-        return Visuals((), ()) if found is None else shapes_of(found, *tags)
+        return Visuals((), ()) if found is None else shapes_of(found, tag)
 
     def _places(self) -> tuple[Path | None, list[Path]]:
         """Return the file beside which meshes are searched, and the folders of packages."""
