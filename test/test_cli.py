@@ -57,31 +57,6 @@ def test_info_lists_warnings_and_mimic_joints(capsys):
     assert "1 x panda_finger_joint1" in out
 
 
-@pytest.mark.parametrize(
-    ("collision", "visual", "warns"),
-    [
-        ("1 1 1", "0.2 0.2 0.2", False),
-        ("0.2 0.2 0.2", "1 1 1", False),
-        ("0.2 0.2 0.2",) * 2 + (True,),
-    ],
-)
-def test_info_compares_inertias_with_the_sizes_of_links(capsys, tmp_path, collision, visual, warns):
-    pytest.importorskip("trimesh")
-    shapes = "".join(
-        f'<{tag}><geometry><box size="{size}"/></geometry></{tag}>'
-        for tag, size in (("collision", collision), ("visual", visual))
-    )
-    path = tmp_path / "arm.urdf"
-    path.write_text(
-        '<robot name="arm"><link name="base"/><joint name="j" type="revolute"><axis xyz="0 0 1"/>'
-        '<origin xyz="0 0 2"/><parent link="base"/><child link="upper"/><limit lower="-1" '
-        f'upper="1" effort="9" velocity="1"/></joint><link name="upper">{shapes}<inertial>'
-        '<mass value="1"/>'
-        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
-    )
-    assert ("link 'upper': its inertia needs a length" in info(capsys, path)[1]) == warns
-
-
 def test_info_of_a_chain_between_two_links(capsys):
     code, out, _ = info(capsys, "arm7", "--root", "link2", "--tip", "link5")
     assert code == 0
