@@ -244,6 +244,7 @@ def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_a
         assert np.abs(e.qdd).max() <= limits.acceleration
 
 
+@pytest.mark.long
 def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
     from mbs_dynamics.identification import excitation as room
     from mbs_dynamics.identification.torque_model import TorqueModel

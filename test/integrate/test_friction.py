@@ -155,6 +155,7 @@ def test_friction_never_adds_energy(method, seeds):
         assert (change[1:] + change[:-1] <= 2.2 * scheme + 1e-12)[turns[1:]].all()
 
 
+@pytest.mark.long
 @every_method
 def test_sliding_keeps_the_order_of_a_scheme(method):
     """While no joint changes its direction, friction is smooth."""

@@ -62,6 +62,7 @@ def law(t, q, qd):
     return 0.3 * math.sin(5.0 * t) - 0.1 * qd
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "dormand_prince"])
 @pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating", "mobile"]))
 def test_orders(name, method):

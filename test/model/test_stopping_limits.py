@@ -63,6 +63,7 @@ def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, 
     assert any("joint4 has" in reason for reason in problems_of(STOPPING[what]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text", [described(), described(soft("5")), described("<safety_controller/>")]
 )

@@ -103,6 +103,7 @@ def test_playback_has_a_speed_and_an_end(opened, swing, monkeypatch):
     assert playback.time() == 0.0
 
 
+@pytest.mark.long
 def test_the_trace_is_the_path_of_the_body(opened, swing):
     playback = Playback(opened.page, opened.drawn, swing)
     opened.page.body.value = "link5"
