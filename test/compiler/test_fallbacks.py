@@ -37,6 +37,10 @@ def anew(monkeypatch):
         function.cache_clear()
 
 
+def no_llvmlite(patch):
+    patch.setitem(sys.modules, "llvmlite", None)  # every import of it fails
+
+
 def old_llvmlite(patch):
     patch.setattr(llvmlite, "__version__", "0.39.1")
 
@@ -60,6 +64,7 @@ class Refusing:
 
 
 PROBLEMS = {
+    no_llvmlite: r"the llvm backend needs llvmlite \(.*\); install it",
     old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
     no_new_code: "the system does not let new machine code run",
 }
