@@ -90,6 +90,7 @@ def test_a_frozen_motor_at_rest_stops_the_arm_before_a_push_moves_it(motor):
     assert loop.bus.moved < 0.15
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [0.0, 1e-3])
 def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
     def rounded(frame):

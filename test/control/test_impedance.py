@@ -322,6 +322,7 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
         loop.arm.switch(loop.now, joint(2.0 * most))
 
 
+@pytest.mark.long
 def test_states_that_are_lost_make_the_period_of_a_loop_no_longer():
     arm, t = Loop(MODES["joint"], made=table(max_age=0.5), **IDEAL).arm, 0.0
     still = Loop(**IDEAL).bus.read()

@@ -62,6 +62,7 @@ def test_identify_writes_all_that_it_is_asked_for(described, tmp_path, capsys):
     assert "identified" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_what_is_no_better_is_not_written(described, tmp_path, capsys, monkeypatch):
     from mbs_dynamics import identification
 

@@ -77,6 +77,7 @@ def test_orders(name, method):
     assert abs(math.log2(errors[0] / errors[1]) - order) < 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_invariants_of_a_floating_mechanism(method):
     found = ended("floating", 400, method)

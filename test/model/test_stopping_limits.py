@@ -71,6 +71,7 @@ def test_other_limits_forbid_nothing(text):
     assert not any("joint4" in reason for reason in problems_of(text))
 
 
+@pytest.mark.long
 def test_soft_limits_do_not_act_on_a_bus_of_motors():
     model = mbs.Model.from_urdf(STOPPING["soft gain 0"])
     rows = {
