@@ -37,6 +37,7 @@ def test_info_shows_tree_and_limits_of_the_shipped_arm(capsys):
     assert f"Kernels: back end {backend}, called through {call_mechanism(backend)}\n" in out
 
 
+@pytest.mark.long
 def test_count_states_the_operations_of_the_kernels(capsys):
     assert main(["count", "arm7"]) == 0
     arm = mbs.Model.from_urdf(robot_path("arm7"))

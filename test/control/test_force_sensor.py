@@ -302,6 +302,7 @@ def test_poses_are_taken_of_a_still_arm_only():
         bench.sensor.zero(bench.now)
 
 
+@pytest.mark.long
 def test_zero_fit_and_loads_change_the_output_without_a_jump():
     bench, q = Bench(), np.linspace(-1.0, 1.0, 7)
     drift = np.array([0.02, 0.01, -0.03, 1.0, -2.0, 3.0])

@@ -138,6 +138,7 @@ def test_torques_of_another_motion_are_refused():
     refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reach", [0.3, 0.8])
 def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
@@ -151,6 +152,7 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     validate(wrong(), right)
 
 
+@pytest.mark.long
 def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
     gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
     quiet = RIGHT.q.copy()
@@ -198,6 +200,7 @@ def test_lost_rows_divide_and_their_instants_are_named():
     assert len(prepared(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)[0]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [["joint2"], ["joint2", "joint4"], JOINTS])
 def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, capsys):
     path = tmp_path / "run.csv"

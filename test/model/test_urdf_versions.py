@@ -71,6 +71,7 @@ def test_a_joint_without_position_limits_has_none_and_a_note():
     assert any("neither a lower nor an upper limit" in note for note in notes(model))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["info", "view"])
 def test_commands_name_other_formats(command, tmp_path, capsys):
     for name, text, word in (("arm.sdf", '<sdf version="1.7"/>', "<sdf>"), ("a.dae", "PK", "XML")):

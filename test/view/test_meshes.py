@@ -208,6 +208,7 @@ def test_nodes_of_nodes_are_read(tmp_path):
     assert len(parts[0].mesh.faces) == 9 * 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf"]
 )

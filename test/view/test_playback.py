@@ -105,6 +105,7 @@ def test_playback_has_a_speed_and_an_end(page, swing, monkeypatch):
     assert playback.time() == 0.0
 
 
+@pytest.mark.long
 def test_the_trace_is_the_path_of_the_body(page, swing):
     playback = Playback(page, swing)
     page.body.value = "link5"
