@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from http.client import HTTPConnection
 
 import numpy as np
@@ -396,7 +397,6 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
     connection.close()
 
 
-<<<<<<< HEAD
 def test_a_taken_port_is_refused():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -406,8 +406,6 @@ def test_a_taken_port_is_refused():
             Page(ARM, PageOptions(robot_path("arm7"), port=port))
 
 
-=======
->>>>>>> tiers
 def test_the_default_port_is_a_free_one():
     first = Page(ARM, PageOptions(robot_path("arm7")))
     second = Page(ARM, PageOptions(robot_path("arm7")))
@@ -425,13 +423,9 @@ def test_the_layers_are_those_that_are_named():
         assert drawn(page, "twist")
         assert not drawn(page, "torques")
     finally:
-<<<<<<< HEAD
         page.close()
 
 
 def test_an_unknown_layer_is_refused():
     with pytest.raises(ArgumentError, match="no layer 'shadows'; valid: all, body frames, "):
         Page(ARM, PageOptions(layers=["shadows"], port=0))
-=======
-        opened.page.close()
->>>>>>> tiers
