@@ -48,7 +48,7 @@ MUTANTS = [
     ("algorithms/energy.py", "rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]", "rate[i] = rep.screw_rate(i, V[i]).T @ P[i] + rep.screw(i).T @ W[i]", DYNAMICS),
     ("algorithms/energy.py", "return np.concatenate([about_origin - so3.hat(", "return np.concatenate([about_origin + so3.hat(", DYNAMICS),
     ("algorithms/factorization.py", "U[i, k] = A[i, k] * inverse", "U[i, k] = A[i, k]", DYNAMICS),
-    ("algorithms/factorization.py", "-self.model.to_coordinates(dtau, 2), spread", "self.model.to_coordinates(dtau, 2), spread", "test/algorithms/test_dynamics_derivatives.py"),
+    ("algorithms/derivatives.py", "solution(-model.to_coordinates(x, 2))", "solution(model.to_coordinates(x, 2))", "test/algorithms/test_dynamics_derivatives.py"),
     ("model/inertia.py", "- m * d_hat @ d_hat)", "+ m * d_hat @ d_hat)", MODEL),
     ("model/inertia.py", "self.mass * v - c @ omega", "self.mass * v + c @ omega", MODEL),
     ("model/coordinates.py", "(np.abs(q - lower) <= margin) |", "(np.abs(q - lower) > margin) |", "test/algorithms/test_inverse_kinematics_limits.py test/model/test_coordinates.py test/integrate/test_forces.py"),

@@ -107,28 +107,20 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
 
 def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all arrays, or raise ArgumentError where two parts disagree."""
-    inputs: dict[str, tuple[int, ...]] = {}
-    for name in dict.fromkeys([*ARRAYS, *(name for part in parts for name in part.arrays)]):
-        takers = [part for part in parts if name in part.arrays]
-        shapes = {part.algorithm.shape(name, model, part.options) for part in takers}
-        frames = {_frames_of(part, name) for part in takers}
-        if len(shapes) > 1 or len(frames) > 1:
-            uses = ", ".join(
-                f"{part.name} takes {part.algorithm.shape(name, model, part.options)} "
-                f"{_frames_of(part, name)}".rstrip()
-                for part in takers
-            )
-            raise ArgumentError(f"the array {name!r} is not the same for all algorithms: {uses}")
-        if takers:
-            inputs[name] = shapes.pop()
-    return inputs
-
-
-def _frames_of(part: _Part, name: str) -> str:
-    """Return the representation in which a part takes an array, empty if it does not matter."""
-    if name not in BODY_LEVEL:
-        return ""
-    return str(part.options.get("representation", "body_fixed"))
+    uses: dict[str, tuple[str, tuple[int, ...], str]] = {}
+    for part in parts:
+        for name in part.arrays:
+            shape, frames = part.algorithm.shape(name, model, part.options), ""
+            if name in BODY_LEVEL:
+                frames = f" {part.options.get('representation', 'body_fixed')}"
+            first = uses.setdefault(name, (part.name, shape, frames))
+            if first[1:] != (shape, frames):
+                raise ArgumentError(
+                    f"the array {name!r} is not the same for all algorithms: {first[0]} takes "
+                    f"{first[1]}{first[2]}, {part.name} takes {shape}{frames}"
+                )
+    order = dict.fromkeys([*ARRAYS, *uses])
+    return {name: uses[name][1] for name in order if name in uses}
 
 
 def _traced(

@@ -22,9 +22,8 @@ class ArticulatedInertias:
     Mohan and Saha, (28), call it M_hat. :meth:`eliminate` is for an inward loop over all bodies.
     """
 
-    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
+    def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep, self.pivot = model, rep, pivots(model)
-        self.armature = armature
         self.M: list[Any] = [*(rep.inertia(i) for i in range(model.nb)), np.zeros((6, 6))]
 
     def eliminate(self, i: int, p: int) -> tuple[Array, Array, Array]:
@@ -32,19 +31,16 @@ class ArticulatedInertias:
 
         With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
         joint of its own: U_c = M S_c, d_c = S_c^T U_c, and M - U_c U_c^T / d_c is left for the next
-        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. An ``armature``
-        (n,), and that of the model, are added to d. Raises SingularError, naming the joint, if one
-        d_c is not positive.
+        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. The armature is
+        added to d. Raises SingularError, naming the joint, if one d_c is not positive.
         """
-        rest, armature, rotor = self.M[i], self.armature, self.model.rotor(i).diagonal().tolist()
-        free = armature is None and not self.model.has_armature
+        rest, rotor = self.M[i], self.model.rotor(i).diagonal().tolist()
         coordinates = self.model.bodies[i].joint.velocities
         U, d = [], []
         for k, S, own in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
             U.append(rest @ S)
-            added = own if armature is None else own + armature[k]
-            d.append(self.pivot(k, S @ U[-1] + added))
-            rest = without(rest, S, U[-1], d[-1], free=free)
+            d.append(self.pivot(k, S @ U[-1] + own))
+            rest = without(rest, S, U[-1], d[-1], free=not self.model.has_armature)
         self.M[p] = plus(self.M[p], carried(self.rep.transform(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest
 
@@ -57,49 +53,33 @@ class Articulated:
     coordinates of its own.
     """
 
-    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
+    def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep = model, rep
         self.psi, self.inverse_pivot = model.per_body(), model.per_body()
-        inertias = ArticulatedInertias(model, rep, armature)
+        inertias = ArticulatedInertias(model, rep)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
             self.psi[i] = U * self.inverse_pivot[i][:, None]
 
-    def accelerations(self, tau: Array, h: Any) -> Array:
-        """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        model, rep = self.model, self.rep
+    def solution(self, b: Array) -> Array:
+        """Return M^-1 b (n,) of torques b (n,)."""
+        model, rep, psi = self.model, self.rep, self.psi
         phi, x, mu = model.per_body(), model.per_body(), model.per_body(np.zeros(6))
-        eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(tau)
-        for i, p in model.inward():  # U^-1 b: (32)
-            phi[i], added = forces(given[i] - h[i], rep.screw(i).T, self.psi[i], eta[i])
-            eta[p] = eta[p] + rep.transform(i).T @ (eta[i] + added)
-        for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            scaled = phi[i] * self.inverse_pivot[i]
-            x[i], mu[i] = motions(scaled, rep.screw(i).T, self.psi[i], rep.transform(i) @ mu[p])
+        eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(b)
+        for i, p in model.inward():  # phi = U^-1 b: (32)
+            phi[i], screws = np.array(given[i], dtype=object), rep.screw(i).T
+            for c in reversed(range(len(screws))):
+                phi[i][c] = phi[i][c] - screws[c] @ eta[i]
+                eta[i] = eta[i] + psi[i][c] * phi[i][c]
+            eta[p] = eta[p] + rep.transform(i).T @ eta[i]
+        for i, p in model.outward():  # x = U^-T D^-1 phi: (34)-(37)
+            mu[i], screws = rep.transform(i) @ mu[p], rep.screw(i).T
+            x[i] = phi[i] * self.inverse_pivot[i]
+            for c in range(len(screws)):
+                x[i][c] = x[i][c] - psi[i][c] @ mu[i]
+                mu[i] = mu[i] + screws[c] * x[i][c]
         return model.to_coordinates(x)
-
-
-def forces(b: Array, S: Array, psi: Array, eta: Array) -> tuple[Array, Array]:
-    """Return phi = U^-1 b at one joint, (32), and sum_c psi_c phi_c, what that adds to eta."""
-    phi: list[Any] = []
-    added: Any = 0.0
-    for b_c, S_c, psi_c in reversed(list(zip(b, S, psi, strict=True))):
-        phi.append(minus_power(b_c, S_c, eta + added if phi else eta))
-        added = psi_c * phi[-1] + added
-    return np.array(phi[::-1]), added
-
-
-def motions(scaled: Array, S: Array, psi: Array, moved: Array) -> tuple[Array, Array]:
-    """Return x = U^-T D^-1 phi at one joint, (34)-(37), and the motion mu of its body.
-
-    ``scaled`` is D^-1 phi (k,), ``moved`` the motion (6,) of the parent.
-    """
-    x: list[Any] = []
-    for scaled_c, S_c, psi_c in zip(scaled, S, psi, strict=True):
-        x.append(minus_power(scaled_c, psi_c, moved))
-        moved = moved + S_c * x[-1]
-    return np.array(x), moved
 
 
 def plus(A: Any, B: Any) -> Any:
@@ -125,8 +105,3 @@ def without(M: Any, S: Array, U: Array, d: Any, free: bool = True) -> Array:
 
 def _matrix(M: Any) -> Array:
     return M.matrix() if isinstance(M, Inertia) else M
-
-
-def minus_power(x: Any, V: Array, W: Array) -> Any:
-    """Return x - V^T W of a twist and a wrench (6,), in two independent halves."""
-    return (x - V[:3] @ W[:3]) - V[3:] @ W[3:]

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
-from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias
+from mbs_dynamics.algorithms.factorization import factorize
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
     NO_LOADS,
     Loads,
     Wrenches,
     inverse_dynamics,
-    joint_torques,
+    newton_euler,
     recursion,
 )
 from mbs_dynamics.checks import FloatArray
@@ -114,9 +114,9 @@ def forward_dynamics_derivatives(
 
     Raises SingularError if the mass matrix is not positive definite.
     """
-    factors = factors_of(model, q, "body_fixed")
-    h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    qdd = factors.accelerations(tau, h)
+    factors = factorize(model, mass_matrix(model, q, representation="body_fixed"))
+    h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
+    qdd = factors.solution(np.asarray(tau) - h)
     dq, dqd, _, left_out = _derivatives(model, q, qd, qdd, wrenches, model.free_roots())
     free = {
         i: [np.linalg.inv(model.bodies[i].joint.screws) @ x for x in pair]
@@ -125,7 +125,9 @@ def forward_dynamics_derivatives(
     for i, pair in free.items():  # the armature has no part in what is left out
         for matrix, x in zip((dq, dqd), pair, strict=True):
             matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
-    by_q, by_qd = (np.array(factors.response(x), dtype=object) for x in (dq, dqd))
+    by_q, by_qd = (
+        np.array(factors.solution(-model.to_coordinates(x, 2)), dtype=object) for x in (dq, dqd)
+    )
     for i, pair in free.items():  # (11a)
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
         for matrix, x in zip((by_q, by_qd), pair, strict=True):

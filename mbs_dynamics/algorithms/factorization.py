@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
-from mbs_dynamics.model.model import without_payloads
+from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
-from mbs_dynamics.representation import BodyFixed
 from mbs_dynamics.representation.tree import Tree
 
 PIVOT_TOLERANCE = 1e-14
@@ -23,132 +23,91 @@ PIVOT_TOLERANCE = 1e-14
 
 
 class Factors:
-    """M = U D U^T as matrices."""
-
-    def __init__(self, model: Tree, M: Array) -> None:
-        self.model = model
-        self.U, self.D = factorize(model, M)
-        several = any(body.joint.nv > 1 for body in model.model.bodies)
-        self.spread = several and len(leaves(model.model)) > 1
-
-    def accelerations(self, tau: Array, h: Any) -> Array:
-        """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        B = np.asarray(tau) - np.array(self.model.to_coordinates(h))
-        return solved(self.U, self.D, B[:, None])[:, 0]
-
-    def response(self, dtau: Array) -> Array:
-        """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
-        return solved(self.U, self.D, -self.model.to_coordinates(dtau, 2), spread=self.spread)
-
-    def solution(self, B: Array) -> Array:
-        """Return M^-1 B (n, m) of forces B by coordinate."""
-        return solved(self.U, self.D, B)
-
-    def congruence(self, J: Array) -> Array:
-        """Return J M^-1 J^T (m, m), symmetric."""
-        Y = halfway(self.U, J.T)
-        return symmetric(Y.T @ (_inverses(self.D)[:, None] * Y))
-
-    def inverse(self) -> Array:
-        """Return M^-1 (n, n), symmetric."""
-        return inverted(self.U, self.D, spread=self.spread)
-
-
-def factorize(model: Tree, M: Array) -> tuple[Array, list[Any]]:
-    """Return U, unit upper triangular, and D, a list, with M = U D U^T.
-
-    Mohan and Saha, eq. (26), from the last joint inwards, so that no branch fills the zeros of
-    another. A pivot that is not positive raises SingularError, naming its joint.
-    """
-    return eliminated(M, pivots(model))
-
-
-def eliminated(A: Array, pivot: Callable[[int, Any], Any]) -> tuple[Array, list[Any]]:
-    """Return U, unit upper triangular, and D, a list, with A = U D U^T, for a symmetric A (n, n).
+    """A symmetric matrix A (n, n) as U D U^T, with U unit upper triangular and D diagonal.
 
     By elimination without pivoting from the last row on; the pivots are ``pivot(k, value)``.
+
+    If a few columns ``spread`` what happens in one branch to all others, M^-1 B is the product of
+    U^-T D^-1 and U^-1 B for as many columns as rows. There a branch has entries with the columns
+    before it only, so that this takes fewer operations than to solve with U^T.
     """
-    n = len(A)
-    A, U = np.array(A, dtype=object), np.full((n, n), 0.0, dtype=object)
-    D: list[Any] = [0.0] * n
-    for k in reversed(range(n)):
-        D[k] = pivot(k, A[k, k])
-        U[k, k] = 1.0
-        inverse = 1.0 / D[k]
-        above = [i for i in range(k) if _is_any(A[i, k])]
-        for i in above:
-            U[i, k] = A[i, k] * inverse
-        for i in above:
-            for j in above:
-                if j <= i:
-                    A[i, j] = A[j, i] = A[i, j] - U[i, k] * A[k, j]
-    return U, D
+
+    def __init__(self, A: Array, pivot: Callable[[int, Any], Any], spread: bool = False) -> None:
+        n = len(A)
+        A, self.U = np.array(A, dtype=object), np.full((n, n), 0.0, dtype=object)
+        self.D: list[Any] = [0.0] * n
+        self.spread = spread
+        self._above: list[list[tuple[int, Any]]] = [[] for _ in range(n)]
+        """The nonzero entries above the diagonal of each column of U, with their rows."""
+        for k in reversed(range(n)):
+            self.D[k] = pivot(k, A[k, k])
+            self.U[k, k] = 1.0
+            inverse = 1.0 / self.D[k]
+            above = [i for i in range(k) if _is_any(A[i, k])]
+            for i in above:
+                self.U[i, k] = A[i, k] * inverse
+            for i in above:
+                for j in above:
+                    if j <= i:
+                        A[i, j] = A[j, i] = A[i, j] - self.U[i, k] * A[k, j]
+            self._above[k] = [(i, self.U[i, k]) for i in above if _is_any(self.U[i, k])]
+
+    def solution(self, B: Array) -> Array:
+        """Return A^-1 B of a vector (n,) or matrix (n, m): Mohan and Saha, steps B to D."""
+        B, n = np.asarray(B), len(self.D)
+        if self.spread and B.shape == (n, n):
+            scaled = self._inverse_pivots() * self.halfway(B)
+            return np.asarray(self.halfway(np.eye(n)).T @ scaled)
+        columns = [self._solved(column) for column in B.reshape(n, -1).T.tolist()]
+        return np.array(columns).T.reshape(B.shape)
+
+    def halfway(self, B: Array) -> Array:
+        """Return U^-1 B (n, m)."""
+        return np.array([self._before(column) for column in B.T.tolist()]).T
+
+    def congruence(self, J: Array) -> Array:
+        """Return J A^-1 J^T (m, m), symmetric."""
+        Y = self.halfway(J.T)
+        return symmetric(Y.T @ (self._inverse_pivots() * Y))
+
+    def inverse(self) -> Array:
+        """Return A^-1 (n, n), symmetric."""
+        return symmetric(self.solution(np.eye(len(self.D))))
+
+    def _inverse_pivots(self) -> Array:
+        return np.array([1.0 / d for d in self.D])[:, None]
+
+    def _solved(self, x: list[Any]) -> list[Any]:
+        """Return A^-1 x, in place of x; the last step is U^-T, as corrected."""
+        scaled = zip(self._before(x), self.D, strict=True)
+        x = [value * (1.0 / d) if _is_any(value) else value for value, d in scaled]
+        for k, entries in enumerate(self._above):
+            for i, u in entries:
+                x[k] = x[k] - u * x[i]
+        return x
+
+    def _before(self, x: list[Any]) -> list[Any]:
+        """Return U^-1 x, in place of x."""
+        for k in reversed(range(len(x))):
+            if _is_any(x[k]):
+                for i, u in self._above[k]:
+                    x[i] = x[i] - u * x[k]
+        return x
+
+
+def factorize(model: Tree, M: Array) -> Factors:
+    """Return the factors of a mass matrix: Mohan and Saha, eq. (26).
+
+    From the last joint inwards, so that no branch fills the zeros of another. A pivot that is not
+    positive raises SingularError, naming its joint.
+    """
+    several = any(body.joint.nv > 1 for body in model.model.bodies)
+    return Factors(M, pivots(model), spread=several and len(leaves(model.model)) > 1)
 
 
 def _is_any(x: Any) -> bool:
     """Return whether an entry is anything but the number zero."""
     return type(x) is not float or x != 0.0
-
-
-def solve(U: Array, D: list[Any], b: Array) -> Array:
-    """Return x with U D U^T x = b: Mohan and Saha, steps B to D, as corrected."""
-    return _solve(_nonzero(U), D, b)
-
-
-def _nonzero(U: Array) -> list[list[tuple[int, Any]]]:
-    """Return the nonzero entries above the diagonal of each column, with their rows."""
-    columns = enumerate(np.asarray(U.T).tolist())
-    return [[(i, x) for i, x in enumerate(column[:k]) if _is_any(x)] for k, column in columns]
-
-
-def _solve(above: list[list[tuple[int, Any]]], D: list[Any], b: Array) -> Array:
-    x = _before(above, np.asarray(b).tolist())
-    x = [value * (1.0 / d) if _is_any(value) else value for value, d in zip(x, D, strict=True)]
-    for k, entries in enumerate(above):
-        for i, u in entries:
-            x[k] = x[k] - u * x[i]
-    return np.array(x)
-
-
-def _before(above: list[list[tuple[int, Any]]], x: list[Any]) -> list[Any]:
-    """Return U^-1 x, in place of x."""
-    for k in reversed(range(len(x))):
-        if _is_any(x[k]):
-            for i, u in above[k]:
-                x[i] = x[i] - u * x[k]
-    return x
-
-
-def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
-    """Return X (n, n) with U D U^T X = B.
-
-    If a few columns ``spread`` what happens in one branch to all others, U^-1 is formed: there a
-    branch has entries with the columns before it alone, and the product with its transpose takes
-    fewer operations than to solve with U^T.
-    """
-    if spread:
-        W = halfway(U, np.eye(len(D)))
-        return np.asarray(W.T @ (_inverses(D)[:, None] * halfway(U, B)))
-    above = _nonzero(U)
-    return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
-
-
-def _inverses(D: list[Any]) -> Array:
-    return np.array([1.0 / d for d in D])
-
-
-def halfway(U: Array, B: Array) -> Array:
-    """Return U^-1 B (n, m)."""
-    above = _nonzero(U)
-    return np.array([_before(above, column) for column in B.T.tolist()]).T
-
-
-def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:
-    """Return the inverse (n, n) of U D U^T, symmetric; ``spread`` is that of :func:`solved`."""
-    if not spread:
-        return symmetric(solved(U, D, np.eye(len(D))))
-    W = halfway(U, np.eye(len(D)))
-    return symmetric(np.asarray(W.T @ (_inverses(D)[:, None] * W)))
 
 
 def symmetric(A: Array) -> Array:
@@ -168,7 +127,7 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
     own = model.model
-    locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(without_payloads(own))))
+    locked = locked_inertias(own).tolist()
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
     bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"
@@ -186,12 +145,17 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     return pivot
 
 
-def _locked(model: Tree) -> list[float]:
-    """Return the inertia that each coordinate moves at q = 0 while all others are locked."""
-    rep = BodyFixed(model, model.model.neutral())
-    locked = [0.0] * model.n
-    for i, M in enumerate(composite_inertias(model, rep)[:-1]):
-        joint, S = model.bodies[i].joint, rep.screw(i)
-        for k, S_k in zip(joint.velocities, S.T, strict=True):
-            locked[k] += joint.ratio**2 * (S_k @ (M @ S_k))
+def locked_inertias(model: Model) -> FloatArray:
+    """Return the inertia (n,) that each coordinate moves at q = 0 while all others are locked.
+
+    Without payloads and armature.
+    """
+    bare = without_payloads(model)
+
+    def diagonal() -> FloatArray:
+        tree = Tree(bare, armature=())
+        M = mass_matrix(tree, bare.neutral(), representation="body_fixed")
+        return np.diag(M).astype(float)
+
+    locked: FloatArray = compiled(model).get_or_create(locked_inertias, diagonal)
     return locked

@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
-from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
-from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
+from mbs_dynamics.algorithms.factorization import Factors, factorize
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
@@ -59,21 +58,6 @@ def forward_dynamics(
 
     Raises SingularError, which names the joint, if the mass matrix is not positive definite.
     """
-    loads = Loads(wrenches, base_twist, base_acceleration)
-    return accelerations_of(model, q, qd, tau, loads, method, representation)
-
-
-def accelerations_of(
-    model: Tree,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    loads: Loads,
-    method: str,
-    representation: str,
-    armature: Array | None = None,
-) -> FloatArray:
-    """Return qdd (n,) as :func:`forward_dynamics`, with an armature (n,) on the diagonal of M."""
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
@@ -83,24 +67,23 @@ def accelerations_of(
         method = "mass_matrix" if short else "articulated_body"
     if not model.positions_are_coordinates:
         method = "mass_matrix"
+    loads = Loads(wrenches, base_twist, base_acceleration)
     if method == "articulated_body":
-        rep = dynamic_operators(representation, model, q)
-        return _articulated_body(model, rep, qd, tau, loads, armature)
-    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    factors: Any
+        return _articulated_body(model, dynamic_operators(representation, model, q), qd, tau, loads)
+    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
+    factors: Factors | Articulated
     if method == "udut":
-        rep = dynamic_operators(representation, model, q)
-        factors = Articulated(model, rep, armature)
+        factors = Articulated(model, dynamic_operators(representation, model, q))
     else:
-        factors = factors_of(model, q, representation, armature)
-    return np.asarray(factors.accelerations(tau, h))
+        factors = factorize(model, mass_matrix(model, q, representation=representation))
+    return np.asarray(factors.solution(np.asarray(tau) - h))
 
 
 def _articulated_body(
-    model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads, armature: Array | None
+    model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads
 ) -> FloatArray:
     """Return qdd (n,) by the articulated-body algorithm; the screws of a joint one by one."""
-    inertias = ArticulatedInertias(model, rep, armature)
+    inertias = ArticulatedInertias(model, rep)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()
@@ -114,19 +97,15 @@ def _articulated_body(
             p[i] = p[i] - loads.wrenches[i]
     for i, parent in model.inward():
         U[i], d[i], rest = inertias.eliminate(i, parent)
-        u_i: list[Any] = []
-        added: Any = 0.0
-        for k, S in reversed(list(enumerate(rep.screw(i).T))):
-            u_i.append(given[i][k] - S @ (p[i] + added if u_i else p[i]))
-            added = U[i][k] * (u_i[-1] / d[i][k]) + added
-        u[i] = np.array(u_i[::-1])
-        p_rest = p[i] + rest @ drift[i] + added
-        p[parent] = p[parent] + rep.transform(i).T @ p_rest
+        u[i], screws = np.array(given[i], dtype=object), rep.screw(i).T
+        for k in reversed(range(len(screws))):
+            u[i][k] = u[i][k] - screws[k] @ p[i]
+            p[i] = p[i] + U[i][k] * (u[i][k] / d[i][k])
+        p[parent] = p[parent] + rep.transform(i).T @ (p[i] + rest @ drift[i])
     for i, parent in model.outward():
-        a_i = rep.transform(i) @ a[parent] + drift[i]
-        qdd_i: list[Any] = []
-        for k, S in enumerate(rep.screw(i).T):
-            qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
-            a_i = a_i + S * qdd_i[-1]
-        a[i], qdd[i] = a_i, np.array(qdd_i)
+        a[i], screws = rep.transform(i) @ a[parent] + drift[i], rep.screw(i).T
+        qdd[i] = np.array(u[i], dtype=object)
+        for k in range(len(screws)):
+            qdd[i][k] = (u[i][k] - U[i][k] @ a[i]) / d[i][k]
+            a[i] = a[i] + screws[k] * qdd[i][k]
     return model.to_coordinates(qdd)

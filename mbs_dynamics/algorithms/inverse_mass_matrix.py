@@ -4,16 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.factorization import Factors
+from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["inverse_mass_matrix"]
@@ -28,10 +25,5 @@ def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "aut
 
     Raises SingularError, which names the joint, if M is not positive definite.
     """
-    return np.asarray(factors_of(model, q, representation).inverse())
-
-
-def factors_of(model: Tree, q: Any, representation: str, armature: Array | None = None) -> Factors:
-    """Return the factors of M + diag(armature)."""
-    M: Any = mass_matrix(model, q, representation=representation)
-    return Factors(model, M if armature is None else M + np.diag(armature))
+    M = mass_matrix(model, q, representation=representation)
+    return np.asarray(factorize(model, M).inverse())

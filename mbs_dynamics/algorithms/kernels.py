@@ -75,12 +75,8 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
     """Return the properties of :data:`MODEL_INPUTS` that the kernel takes."""
-    return tuple(_inputs_by_name(model, kernel).values())
-
-
-def _inputs_by_name(model: Model, kernel: Kernel) -> dict[str, FloatArray]:
     names = [port.name for port in kernel.inputs if port.name in MODEL_INPUTS]
-    return {name: MODEL_INPUTS[name](model) for name in names}
+    return tuple(MODEL_INPUTS[name](model) for name in names)
 
 
 def kernel_of(
@@ -110,7 +106,7 @@ def kernel_of(
             store.kernels[shared] = kernels
         kernel = kernels[backend]
         if defaults:
-            values = _inputs_by_name(model, kernel)
-            kernel = kernel.with_defaults(values) if values else kernel
+            values = {name: value(model) for name, value in MODEL_INPUTS.items()}
+            kernel = kernel.with_defaults(values)
             store.with_defaults[key, backend] = kernel
         return kernel

@@ -106,19 +106,12 @@ def newton_euler(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the generalized forces (n,) of the recursive Newton-Euler algorithm."""
-    return model.to_coordinates(joint_torques(model, q, qd, qdd, representation, loads))
-
-
-def joint_torques(
-    model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
-) -> Any:
-    """Return the torque of the joint of each body."""
     rep, acceleration = dynamic_operators(representation, model, q), model.joint_rates(qdd)
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
     for i, _ in model.inward():  # (67b) (71c) (76c), with armature
         tau[i] = rep.screw(i).T @ W[i] + model.rotor(i) @ acceleration[i]
-    return tau
+    return model.to_coordinates(tau)
 
 
 def recursion(

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.factorization import eliminated, inverted
+from mbs_dynamics.algorithms.factorization import Factors, factorize
 from mbs_dynamics.algorithms.forward_dynamics import forward_dynamics
-from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.kinematics import jacobian
 from mbs_dynamics.algorithms.manipulability import moving_coordinates, task_rows
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.rates import accelerations
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
@@ -160,7 +160,7 @@ class Task:
             f"the operational-space inertia of {body!r} is singular at this posture{few} "
             "damping=, such as 0.1, keeps it finite"
         )
-        self.factors = factors_of(model, q, "body_fixed")
+        self.factors = factorize(model, mass_matrix(model, q, representation="body_fixed"))
 
     def inertia(self) -> Array:
         """Return Lambda (m, m)."""
@@ -172,7 +172,7 @@ class Task:
         def pivot(k: int, value: Any) -> Any:
             return positive(value, self.singular, above=least[k])
 
-        return inverted(*eliminated(A, pivot))
+        return Factors(A, pivot).inverse()
 
     def inverse(self) -> Array:
         """Return Jbar (n, m)."""

@@ -88,7 +88,7 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
     """
     tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
-    origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints}
+    origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints.values()}
     for body, xi in result.twists.items():
         if not xi.any():
             continue

@@ -14,9 +14,9 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.events import STOP, EventFunction, Interpolation, Watch
-from mbs_dynamics.integrate.forces import Arrays, Inputs, finite
+from mbs_dynamics.integrate.forces import Arrays, finite
 from mbs_dynamics.integrate.results import Event
-from mbs_dynamics.integrate.schemes import Scheme
+from mbs_dynamics.integrate.schemes import Problem, Scheme
 from mbs_dynamics.progress import Progress
 
 Result = TypeVar("Result")
@@ -86,21 +86,19 @@ class Run:
     def __init__(
         self,
         course: TimeSteps,
-        inputs: Inputs,
+        problem: Problem,
         method: str,
-        start: Arrays,
-        batch: tuple[int, ...],
         interpolated: Interpolation,
     ) -> None:
-        self.course, self.inputs, self.method = course, inputs, method
-        self.batch, self.interpolated = batch, interpolated
+        self.course, self.problem, self.method = course, problem, method
+        self.batch, self.interpolated = problem.start[0].shape[:-1], interpolated
         self.steps = 0
         self.end: float | None = None
         """Time at which all simulations have stopped; None while any is running."""
-        self.states: list[Arrays] = [tuple(x[None] for x in start)]
+        self.states: list[Arrays] = [tuple(x[None] for x in problem.start)]
         self.acted: list[Arrays] = []
         self.events: list[Event] = []
-        self._running = np.ones(batch, dtype=bool)
+        self._running = np.ones(self.batch, dtype=bool)
 
     def go(self, made: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
         """Make the scheme, advance it, and return the result of the record.
@@ -124,7 +122,7 @@ class Run:
             scheme = made()
             watch.begin(0.0, scheme.seen(scheme.x), self.batch)
             # laws are not evaluated beyond a stop; each member of a batch ends at its own
-            single = watch and (self.inputs.laws or (watch.stops and self.batch))
+            single = watch and (self.problem.laws or (watch.stops and self.batch))
             while self.steps < self.course.steps and self.end is None:
                 left = self.course.steps - self.steps
                 count = 1 if single else min(CHUNK, left if self.course.whole else max(left - 1, 1))
@@ -159,22 +157,18 @@ class Run:
 
     def _keep(self, states: Arrays, acted: Arrays, count: int) -> None:
         """Record every ``every``-th state and the values of the drives then."""
-        every = self.course.every
-        begun = slice(-self.steps % every, count, every)
-        picked: Any = slice(-(self.steps + 1) % every, count, every)
+        begin = self.steps + np.arange(count)
+        begun, picked = begin % self.course.every == 0, (begin + 1) % self.course.every == 0
         if self.steps + count == self.course.steps and self.end is None:
             self.end = self.course.duration
-        if self.end is not None:  # the end is always recorded
-            picked = sorted({*range(*picked.indices(count)), count - 1})
-        thinned = every > 1  # a view would keep the whole array alive
-        self.states.append(tuple(x[picked].copy() if thinned else x[picked] for x in states))
+        picked[-1] |= self.end is not None  # the end is always recorded
+        self.states.append(tuple(x[picked] for x in states))
         kept = []
-        for drive, x in zip(self.inputs.drives, acted, strict=True):
+        for drive, x in zip(self.problem.drives, acted, strict=True):
             inner = (1,) * (len(self.batch) - (x.ndim - 1 - len(drive.shape)))  # one for all
             x = x.reshape(len(x), *inner, *x.shape[1:])
             x = x if len(x) == 1 else x[:count]
-            rows = np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun]
-            kept.append(rows.copy() if thinned else rows)
+            kept.append(np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun])
         self.acted.append(tuple(kept))
 
     def _watched(
@@ -219,7 +213,7 @@ class Run:
         if self.end is not None:
             t[-1] = self.end
         acted = []
-        for i, drive in enumerate(self.inputs.drives):
+        for i, drive in enumerate(self.problem.drives):
             rows = [x[i] for x in self.acted]
             missing = count - sum(map(len, rows))
             last = self._last(drive, float(t[-1]), states)

@@ -28,7 +28,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import with_singles
+from mbs_dynamics.model.coordinates import middle, with_singles
 from mbs_dynamics.model.model import Model
 
 Law = Callable[..., ArrayLike]
@@ -50,27 +50,16 @@ class Drive:
         if self.law is None:
             self.rows = self._checked(np.zeros(shape) if given is None else given, steps)
 
-    def _checked(self, given: Any, steps: int) -> FloatArray:
-        try:
-            array = np.array(given, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(f"{self.name} is not an array of numbers: {error}") from error
-        core = array.ndim - len(self.shape)
-        if array.shape[max(core, 0) :] != self.shape or core < 0:
+    def _checked(self, given: ArrayLike | Any, steps: int) -> FloatArray:
+        array = checks.numbers(self.name, given, self.shape, batch=True)
+        if array.ndim == len(self.shape):
+            return array[None]
+        if len(array) != steps:
             raise ArgumentError(
-                f"{self.name} has shape {array.shape}; must be {self.shape}, or one value for "
-                f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
+                f"{self.name} has {len(array)} rows; must be one for each of the {steps} steps, "
+                "one value for all, or a function of t, q, qd"
             )
-        if core and len(array) != steps:
-            raise ArgumentError(
-                f"{self.name} has {len(array)} rows; must be one for each of the {steps} steps"
-            )
-        if not np.isfinite(array).all():
-            row = int(np.argmax(~np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
-            raise ArgumentError(
-                f"{self.name} must be finite" + (f"; row {row} is not" * bool(core))
-            )
-        return array if core else array[None]
+        return array
 
     def rows_from(self, k: int, count: int) -> FloatArray:
         """Return the values of steps k to k + count: (count, ...), or (1, ...) for a constant."""
@@ -87,13 +76,7 @@ class Drive:
             row: FloatArray = self.rows[min(k, len(self.rows) - 1)]
             return row
         assert self.law is not None
-        returned = self.law(t, *state)
-        try:
-            value = np.asarray(returned, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(
-                f"{self.name} returned no numbers at t = {t:g} s: {error}"
-            ) from error
+        value = checks.real(f"the value of {self.name} at t = {t:g} s", self.law(t, *state))
         wanted = (*batch, *self.shape)
         if value.shape not in (wanted, self.shape):
             raise ArgumentError(
@@ -102,25 +85,6 @@ class Drive:
         if not finite(value):
             raise SimulationError(f"{self.name} returned {value.tolist()} at t = {t:.9g} s", time=t)
         return value if value.shape == wanted else np.broadcast_to(value, wanted)
-
-
-class Inputs(NamedTuple):
-    """The drives of a simulation, in the order of the kernels' inputs."""
-
-    drives: tuple[Drive, ...]
-
-    @property
-    def laws(self) -> bool:
-        """Whether any drive is a function in Python."""
-        return any(drive.law is not None for drive in self.drives)
-
-    def rows_from(self, k: int, count: int) -> Arrays:
-        """Return :meth:`Drive.rows_from` of each drive."""
-        return tuple(drive.rows_from(k, count) for drive in self.drives)
-
-    def at(self, k: int, t: float, state: Arrays, batch: tuple[int, ...]) -> Arrays:
-        """Return :meth:`Drive.at` of each drive."""
-        return tuple([drive.at(k, t, state, batch) for drive in self.drives])
 
 
 def finite(x: FloatArray) -> bool:
@@ -156,20 +120,19 @@ class JointForces:
     """Damping c of the stops, N m s/rad or N s/m."""
 
     def __post_init__(self) -> None:
-        sizes = {np.shape(getattr(self, field.name)) for field in fields(self)}
-        if len(sizes) != 1 or len(next(iter(sizes))) != 1:
-            raise ArgumentError(f"the arrays of JointForces must be (n,) each; got {sizes}")
+        shape = np.shape(self.damping)[-1:]
         for field in fields(self):
-            value: FloatArray = np.array(getattr(self, field.name), dtype=float)
-            positive = field.name == "friction_speed"
-            bound = field.name in ("lower", "upper")
-            low = value.min(initial=1.0)
-            wrong = np.isnan(value).any() if bound else not np.isfinite(value).all() or low < 0.0
-            if wrong or (positive and low == 0.0):
-                valid = "numbers" if bound else "finite and " + ("> 0" if positive else ">= 0")
-                raise ArgumentError(f"{field.name} must be {valid}; got {value.tolist()}")
+            name, given = field.name, getattr(self, field.name)
+            if name in ("lower", "upper"):
+                value = checks.real(name, given)
+                if value.shape != shape or np.isnan(value).any():
+                    raise ArgumentError(f"{name} must be {shape} numbers; got {value.tolist()}")
+            else:
+                value = checks.not_negative(name, checks.numbers(name, given, shape), shape)
             value.flags.writeable = False
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, name, value)
+        if not self.friction_speed.all():
+            raise ArgumentError("friction_speed must be positive; got 0")
         if (self.lower > self.upper).any():
             k = int(np.argmax(self.lower > self.upper))
             raise ArgumentError(
@@ -247,13 +210,6 @@ def check_forces(forces: JointForces | None, model: Model) -> None:
         raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
     if forces.damping.size != model.n:
         raise ArgumentError(f"forces are of {forces.damping.size} joints; the model has {model.n}")
-
-
-def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the positions (n,) in the middle of their ranges, and as near zero as allowed."""
-    bounded = np.isfinite(lower) & np.isfinite(upper)
-    centre = np.where(bounded, 0.5 * (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)), 0)
-    return np.clip(centre, lower, upper)
 
 
 def _each(model: Model, name: str, value: ArrayLike) -> FloatArray:

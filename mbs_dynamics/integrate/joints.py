@@ -36,7 +36,7 @@ from mbs_dynamics.algorithms import (
     potential_energy,
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
-from mbs_dynamics.algorithms.factorization import factorize, solve
+from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
@@ -46,7 +46,6 @@ from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
     Arrays,
     Drive,
-    Inputs,
     JointForces,
     Law,
     check_forces,
@@ -104,24 +103,11 @@ def joint_scheme(method: str, problem: Problem, tolerances: tuple[float, float])
                 "implicit_midpoint takes no joint stops; take semi_implicit_euler or rk4"
             )
         inputs = {"x": problem.states.shape(4), "v": (problem.model.n,)}
-        improved = StepKernel(problem, "midpoint_rates", _midpoint_rates, inputs)
-        return ImplicitMidpoint(
-            problem, improved, StepKernel(problem, "midpoint_step", _midpoint_step, inputs)
-        )
+        return ImplicitMidpoint(problem, StepKernel(problem, "midpoint", midpoint, inputs))
     return Adaptive(problem, state_rate(problem), tolerances)
 
 
-def _midpoint_rates(model: Tree, x: Array, v: Array, *given: Any, **more: Any) -> Array:
-    """Return the next iterate of v."""
-    return _midpoint(model, x, v, *given, **more, finished=False)
-
-
-def _midpoint_step(model: Tree, x: Array, v: Array, *given: Any, **more: Any) -> Array:
-    """Return q, qd, p and v at the end of the step, for the final v."""
-    return _midpoint(model, x, v, *given, **more, finished=True)
-
-
-def _midpoint(
+def midpoint(
     model: Tree,
     x: Array,
     v: Array,
@@ -129,10 +115,8 @@ def _midpoint(
     h: Any,
     wrenches: Any = None,
     joints: Any = None,
-    *,
-    finished: bool,
-) -> Array:
-    """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
+) -> dict[str, Array]:
+    """Return the next iterate of v, and q, qd, p and v at the end of the step if v is final."""
     states, h = Arrangement(model.model), h[()]
     q, qd, p, _ = states.parts(x)
     known = damping = np.zeros(model.n)
@@ -146,17 +130,16 @@ def _midpoint(
     f = f - static_torques(model, qm, wrenches)
     if states.flat:  # p turns with the bodies in `transported`
         f = f - momentum_rates(model, v, momentum(model, qm, v))
-    if not finished:
-        return solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
+    following = solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
     p = p + h * f if joints is None else 2.0 * momentum(model, qm, v) - p
     q, p = displaced(model, q, h * v), transported(model, half, p)
-    return states.joined(q, solve_mass(model, q, p), p, v)
+    return {"v": following, "x": states.joined(q, solve_mass(model, q, p), p, v)}
 
 
 def solve_mass(model: Tree, q: Array, p: Array, armature: Any = 0.0) -> Array:
     """Return (M(q) + diag(armature))^-1 p."""
     M = np.asarray(mass_matrix(model, q, representation="body_fixed"))
-    return solve(*factorize(model, M + np.diag(armature + np.zeros(model.n))), p)
+    return factorize(model, M + np.diag(armature + np.zeros(model.n))).solution(p)
 
 
 def momentum(model: Tree, q: Array, v: Array) -> Array:
@@ -237,20 +220,20 @@ def simulate(
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, control, wrenches, course)
     problem = Problem(model, forces, inputs, course.h, start, backend, solver)
-    run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between(model))
+    run = Run(course, problem, method, between(model))
     return run.go(
         lambda: joint_scheme(method, problem, accuracy),
         lambda record: _motion(problem, record, method),
     )
 
 
-def drives(model: Model, control: Any, wrenches: Any, course: TimeSteps) -> Inputs:
+def drives(model: Model, control: Any, wrenches: Any, course: TimeSteps) -> tuple[Drive, ...]:
     """Return the drives of motor torques and, if there are any, of wrenches."""
     made = [Drive("control", control, (model.n,), course.steps)]
     if wrenches is not None:
         given = _by_body(model, wrenches)
         made.append(Drive("wrenches", given, (model.nb, 6), course.steps))
-    return Inputs(tuple(made))
+    return tuple(made)
 
 
 def _by_body(model: Model, wrenches: Any) -> Any:

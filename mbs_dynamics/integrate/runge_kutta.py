@@ -153,7 +153,7 @@ class DormandPrince:
     ) -> None:
         self.rate, self.rtol, self.atol = rate, rtol, atol
         self.t, self.y, self.chart = t, y, chart
-        self.evaluations, self.steps, self.rejected = 1, 0, 0
+        self.steps = 0
         self._rate = rate(t, y)
         self.h = self._first_step()
         self._before = t, 0.0, y, np.zeros((4, *self._rate.shape))
@@ -200,12 +200,10 @@ class DormandPrince:
             stages, z, y, rate = _stages(
                 _PAIR, self.rate, self.t, self.y, h, self.chart, self._rate
             )
-            self.evaluations += len(stages) - 1
             k = np.array(stages)
             error = self._size(h * np.tensordot(_ERROR, k, 1), z, y)
             if error <= 1.0:
                 break
-            self.rejected += 1
             h *= max(0.2, 0.9 * error**-0.2) if np.isfinite(error) else 0.1
         self._before = self.t, h, self.y, np.tensordot(_DENSE.T, k, 1)
         self.t, self.y, self._rate = self.t + h, y, rate

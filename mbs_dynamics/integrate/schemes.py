@@ -23,7 +23,7 @@ from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.charts import Arrangement, chart_of
-from mbs_dynamics.integrate.forces import Arrays, Features, Inputs, JointForces, finite
+from mbs_dynamics.integrate.forces import Arrays, Drive, Features, JointForces, finite
 from mbs_dynamics.integrate.runge_kutta import DormandPrince
 from mbs_dynamics.integrate.stepper import Stepper, inputs_of_step, parameters_of
 from mbs_dynamics.model.model import Model
@@ -48,7 +48,7 @@ class Problem(NamedTuple):
 
     model: Model
     forces: JointForces | None
-    inputs: Inputs
+    drives: tuple[Drive, ...]
     """Motor torques, and wrenches on the bodies if there are any."""
     h: float
     """Step, s."""
@@ -57,6 +57,11 @@ class Problem(NamedTuple):
     backend: str | None
     solver: str = "auto"
     """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is not a kernel."""
+
+    @property
+    def laws(self) -> bool:
+        """Whether any drive is a function in Python."""
+        return any(drive.law is not None for drive in self.drives)
 
     @property
     def features(self) -> Features:
@@ -80,24 +85,23 @@ class StepKernel:
         inputs: Mapping[str, tuple[int, ...]],
         key: Any = (),
     ) -> None:
-        model, wrenches = problem.model, len(problem.inputs.drives) > 1
+        model, wrenches = problem.model, len(problem.drives) > 1
         every = {**inputs, **inputs_of_step(model, problem.features, wrenches)}
         self.kernel = compiled_on(
             model, (key, tuple(every)), equations, every, name=name, backend=problem.backend
         )
         self.constants = parameters_of(model, problem.forces, self.kernel)
 
-    def __call__(self, *states: FloatArray, values: Arrays, h: FloatArray) -> FloatArray:
+    def __call__(self, *states: FloatArray, values: Arrays, h: FloatArray) -> Any:
         """Return the result for states, the values of the drives and a step of h."""
-        result: FloatArray = self.kernel(*states, values[0], h, *values[1:], *self.constants)
-        return result
+        return self.kernel(*states, values[0], h, *values[1:], *self.constants)
 
 
 class Scheme(ABC):
     """A state ``x`` that advances by steps of ``h``, one by one."""
 
     def __init__(self, problem: Problem) -> None:
-        self.model, self.inputs, self.h = problem.model, problem.inputs, problem.h
+        self.model, self.drives, self.h = problem.model, problem.drives, problem.h
         self.states = problem.states
         self.x = self.pack(*problem.start)
         self.step = self.h
@@ -121,7 +125,8 @@ class Scheme(ABC):
 
     def values(self, t: float, x: FloatArray) -> Arrays:
         """Return the values of the drives at t, in the present step."""
-        return self.inputs.at(self.k, t, self.seen(x), self.batch)
+        seen = self.seen(x)
+        return tuple([drive.at(self.k, t, seen, self.batch) for drive in self.drives])
 
     def hold(self, members: FloatArray, x: FloatArray) -> None:
         """Keep the members of the batch in a mask at their states in x from now on."""
@@ -160,18 +165,19 @@ class FixedStep(Scheme):
 
     def __init__(self, problem: Problem, method: str) -> None:
         super().__init__(problem)
+        self.laws = problem.laws
         self.stepper = Stepper(
             problem.model,
             method=method,
             forces=problem.forces,
-            wrenches=len(problem.inputs.drives) > 1,
+            wrenches=len(problem.drives) > 1,
             backend=problem.backend,
         )
 
     def advance(self, steps: int) -> tuple[FloatArray, Arrays]:
-        if self.inputs.laws:
+        if self.laws:
             return super().advance(steps)
-        rows = self.inputs.rows_from(self.k, steps)
+        rows = tuple(drive.rows_from(self.k, steps) for drive in self.drives)
         try:
             states = self.stepper.run(self.x, rows[0], self.step, steps, *rows[1:])
         except SingularError as error:
@@ -200,7 +206,7 @@ class Adaptive(Scheme):
     ) -> None:
         super().__init__(problem)
         chart = chart_of(problem.model, problem.states)
-        for drive in self.inputs.drives:
+        for drive in self.drives:
             if drive.rows is not None and len(drive.rows) > 1:
                 raise ArgumentError(
                     f"dormand_prince takes {drive.name} as a constant or as a function of t, "
@@ -238,13 +244,13 @@ def tolerances(rtol: float, atol: float) -> tuple[float, float]:
 class ImplicitMidpoint(Scheme):
     """Implicit steps whose rates v are found by iteration, for many simulations at once.
 
-    ``improved`` computes the next iterate of v from the array and v, ``finished`` the array after
-    the step, whose last part is v as the start of the next step.
+    ``iteration`` computes from the array and v the next iterate of v, and the array after the step,
+    whose last part is v as the start of the next step.
     """
 
-    def __init__(self, problem: Problem, improved: StepKernel, finished: StepKernel) -> None:
+    def __init__(self, problem: Problem, iteration: StepKernel) -> None:
         super().__init__(problem)
-        self.improved, self.finished = improved, finished
+        self.iteration = iteration
 
     def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return q, qd, the momenta p, and rates to begin the iteration with."""
@@ -254,10 +260,10 @@ class ImplicitMidpoint(Scheme):
     def one_step(self, t: float, values: Arrays) -> FloatArray:
         h, v = np.array(self.step), np.ascontiguousarray(self.states.parts(self.x)[-1])
         for _ in range(ITERATIONS):
-            before, v = v, self.improved(self.x, v, values=values, h=h)
+            before, v = v, self.iteration(self.x, v, values=values, h=h).v
             change, size = (float(np.abs(x).max(initial=0.0)) for x in (v - before, v))
             if change <= TOLERANCE * (1.0 + size):
-                return self.finished(self.x, v, values=values, h=h)
+                return np.asarray(self.iteration(self.x, v, values=values, h=h).x)
             if not size < LARGEST:
                 break
         raise SimulationError(

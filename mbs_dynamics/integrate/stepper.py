@@ -40,9 +40,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import displaced, inverse_mass_matrix, mass_matrix
-from mbs_dynamics.algorithms.factorization import factorize, solve
-from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
+from mbs_dynamics.algorithms import (
+    displaced,
+    forward_dynamics,
+    inverse_mass_matrix,
+    mass_matrix,
+)
+from mbs_dynamics.algorithms.factorization import factorize, locked_inertias
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
@@ -63,7 +67,6 @@ from mbs_dynamics.integrate.forces import (
 from mbs_dynamics.integrate.friction import FEW, LARGE, PROJECTIONS, Friction
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.compiled import compiled, variables
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
@@ -98,7 +101,7 @@ class Step:
         tau, armature = self.actuation(v, forces)
         for _ in range(PROJECTIONS if model.n <= LARGE else FEW):
             factors = factorize(model, M + np.diag(armature + friction.hold))
-            ahead = v + h * solve(*factors, tau - bias + friction.torque)
+            ahead = v + h * factors.solution(tau - bias + friction.torque)
             friction = friction.projected(ahead)
         self.friction = friction
 
@@ -114,9 +117,7 @@ class Step:
 
     def _inertia(self) -> Array:
         """Return the inertia (n,) that each joint moves in the reference configuration."""
-        own = self.model.model
-        M = mass_matrix(Tree(own, armature=()), own.neutral(), representation="body_fixed")
-        diagonal = np.diag(np.asarray(M, dtype=float))
+        diagonal = locked_inertias(self.model.model)
         least = np.where(diagonal > 0.0, diagonal, diagonal.max() or 1.0)
         return np.asarray(least + self.model.armature if self.model.has_armature else least)
 
@@ -125,9 +126,10 @@ class Step:
         tau, armature = self.actuation(v, forces)
         if self.friction is not None:
             tau, armature = tau + self.friction.torque, armature + self.friction.hold
-        loads = Loads(self.wrenches_at(q))
-        added = None if forces[1] is None and self.friction is None else armature
-        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, added)
+        implicit = forces[1] is not None or self.friction is not None
+        model: Any = self.model.with_armature(armature) if implicit else self.model
+        how = {"method": self.solver, "representation": self.algorithm}
+        return np.asarray(forward_dynamics(model, q, v, tau, self.wrenches_at(q), **how))
 
     def velocity(self, v: Array) -> Array:
         """Return the rate of q for the rates v of a stage."""
@@ -234,9 +236,9 @@ class Stepper:
     :param backend: as for :func:`mbs_dynamics.compile`.
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
-    Gravity, payloads and joint parameters are inputs of the kernel: :attr:`model` can be set to a
-    result of its ``with_gravity``, ``with_payload``, ``with_armature`` or ``with_placements``, and
-    :attr:`forces` to others with the same features, without compiling.
+    Gravity, payloads and joint parameters are inputs of the kernel: nothing is compiled for another
+    Stepper of a model that shares the kernels of this one (see :class:`mbs_dynamics.Model`) and of
+    forces with the same features.
     """
 
     def __init__(
@@ -256,9 +258,8 @@ class Stepper:
         self.method = method
         self.takes_wrenches = bool(wrenches)
         self.algorithm = checked(algorithm)
-        self._model = model
         check_forces(forces, model)
-        self._forces = forces
+        self.model, self.forces = model, forces
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
         states = Arrangement(model)
@@ -268,51 +269,11 @@ class Stepper:
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
         """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state."""
-        self.parameters = parameters_of(self._model, self._forces, self.kernel)
+        self.parameters = parameters_of(model, forces, self.kernel)
         """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
 
     def __repr__(self) -> str:
         return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
-
-    @property
-    def model(self) -> Model:
-        """The model; can be set to another one that shares its kernels."""
-        return self._model
-
-    @model.setter
-    def model(self, model: Model) -> None:
-        if (
-            not isinstance(model, Model)
-            or compiled(model).kernels is not compiled(self._model).kernels
-        ):
-            raise ArgumentError(
-                "model must be one made from the stepper's own by with_gravity, with_payload, "
-                "with_armature or with_placements"
-            )
-        if variables(model) != variables(self._model):
-            raise ArgumentError(
-                "the same bodies must carry payloads, the same links must be placed, and both "
-                "models or neither must have armature; make another Stepper"
-            )
-        self._model = model
-        self.parameters = parameters_of(self._model, self._forces, self.kernel)
-
-    @property
-    def forces(self) -> JointForces | None:
-        """Damping, friction and stops; can be set to others with the same features."""
-        return self._forces
-
-    @forces.setter
-    def forces(self, forces: JointForces | None) -> None:
-        check_forces(forces, self._model)
-        features = Features() if forces is None else forces.features
-        if features != self._features:
-            raise ArgumentError(
-                f"forces must have the features {self._features}; got {features}; make another "
-                "Stepper"
-            )
-        self._forces = forces
-        self.parameters = parameters_of(self._model, self._forces, self.kernel)
 
     def step(
         self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
@@ -369,7 +330,7 @@ class Stepper:
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         if self.takes_wrenches:
-            return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
+            return (np.zeros((self.model.nb, 6)) if wrenches is None else wrenches,)
         if wrenches is not None:
             raise ArgumentError("this Stepper was made without wrenches=True")
         return ()

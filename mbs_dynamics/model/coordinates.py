@@ -78,6 +78,14 @@ def bounded(lower: FloatArray, upper: FloatArray) -> Array:
     return np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
 
 
+def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return positions (n,) in the middle of two finite limits, else as near zero as allowed."""
+    q = np.clip(np.zeros(len(lower)), lower, upper)
+    both = np.isfinite(lower) & np.isfinite(upper)
+    q[both] = 0.5 * (lower[both] + upper[both])
+    return q
+
+
 def at_limits(q: FloatArray, lower: FloatArray, upper: FloatArray) -> Array:
     """Return which joints (..., k) are at a position limit, where a stop may carry a load."""
     margin = np.minimum(AT_LIMIT, NEAR * (upper - lower))

@@ -28,7 +28,7 @@ from mbs_dynamics.model.urdf_joint import (
     motion,
     origin_warnings,
 )
-from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
+from mbs_dynamics.model.urdf_tree import LinkTree, part_of, tree_of
 
 FLOATING_BASE = "floating_base"
 """Name of the joint between the ground and the root link of a floating base.
@@ -53,8 +53,7 @@ def describe(
     """Return the bodies and frames of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
     where, robot = read(source)
     tree = tree_of(where, robot)
-    part = part_of(tree, root, tip)
-    return _Assembly(tree, part, floating_base).description(gravity)
+    return _Assembly(tree, *part_of(tree, root, tip), floating_base).description(gravity)
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -69,15 +68,21 @@ def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
 class _Assembly:
     """The bodies, frames and diagnostics that a part of a URDF becomes."""
 
-    def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
+    def __init__(
+        self,
+        tree: LinkTree,
+        root: str,
+        joints_below: list[urdf_elements.Joint],
+        floating_base: bool,
+    ) -> None:
         self.tree = tree
-        self.part = part
+        self.root, self.joints_below = root, joints_below
         self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
-        movable = [joint for joint in part.joints if joint.type != "fixed"]
+        movable = [joint for joint in joints_below if joint.type != "fixed"]
         self.drivers = drivers(tree, movable)
         self.motions = {joint.name: motion(tree.where, joint) for joint in movable}
         self.coordinates: dict[str, int] = {}
@@ -89,14 +94,14 @@ class _Assembly:
                 n += self.motions[joint.name].nv
 
     def description(self, gravity: ArrayLike) -> Description:
-        tree, part = self.tree, self.part
+        tree, root = self.tree, self.root
         if self.base is not None:
             self.check_base(self.base)
-        elif all(joint.type == "fixed" for joint in part.joints):
-            if part.root != tree.root:
+        elif all(joint.type == "fixed" for joint in self.joints_below):
+            if root != tree.root:
                 raise UrdfError(
                     f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
-                    f"{part.root!r}"
+                    f"{root!r}"
                 )
             text = "has no joint that moves; a free body needs a floating joint to the ground"
             self.report(f"robot {tree.name!r}", text, "warning")
@@ -104,8 +109,8 @@ class _Assembly:
         if self.base is None:
             g = self.mount(g)
         else:
-            self.add(part.root, None, np.eye(4), self.base)
-        for joint in part.joints:
+            self.add(root, None, np.eye(4), self.base)
+        for joint in self.joints_below:
             for message in joint_warnings(tree, joint):
                 self.report(f"joint {joint.name!r}", message, "warning")
             if note := limit_note(joint):
@@ -130,7 +135,7 @@ class _Assembly:
 
     def mount(self, gravity: FloatArray) -> FloatArray:
         """Fix the root and all links above it to the ground; return gravity in its axes."""
-        tree, root = self.tree, self.part.root
+        tree, root = self.tree, self.root
         poses = {tree.root: np.eye(4)}
         for link in tree.path(root)[1:]:
             joint = tree.above[link]
@@ -169,8 +174,8 @@ class _Assembly:
 
     def check_base(self, base: Joint) -> None:
         """Raise ArgumentError if a floating joint connects the root link and what it moves."""
-        fixed = {self.part.root}
-        for joint in self.part.joints:
+        fixed = {self.root}
+        for joint in self.joints_below:
             if joint.parent in fixed and joint.type == "fixed":
                 fixed.add(joint.child)
             elif joint.parent in fixed and joint.type == "floating":
@@ -212,7 +217,7 @@ class _Assembly:
 
     def report_left_out_links(self) -> None:
         """Report the mass of the links beside the path to the tip."""
-        below = [joint.child for joint in self.tree.joints_below(self.part.root)]
+        below = [joint.child for joint in self.tree.joints_below(self.root)]
         left_out = [link for link in below if link not in self.frames]
         mass = sum(self.inertias[link].mass for link in left_out)
         if mass:

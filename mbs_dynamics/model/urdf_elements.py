@@ -115,11 +115,11 @@ class Joint(NamedTuple):
 
 
 class Robot(NamedTuple):
-    """The links and joints of a robot, in the order of the file."""
+    """The links and joints of a robot by name, in the order of the file."""
 
     name: str
-    links: list[Link]
-    joints: list[Joint]
+    links: dict[str, Link]
+    joints: dict[str, Joint]
 
 
 def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
@@ -136,15 +136,18 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")
-    robot = Robot(name, [], [])
+    robot = Robot(name, {}, {})
     for element in document.named("link", "joint"):
-        if not element.get("name"):
+        own = element.get("name")
+        if not own:
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-        reader = Reader(f"{where}: {element.tag} {element.get('name')!r}")
+        if own in (robot.links if element.tag == "link" else robot.joints):
+            raise UrdfError(f"{where}: two {element.tag}s have the name {own!r}")
+        reader = Reader(f"{where}: {element.tag} {own!r}")
         if element.tag == "link":
-            robot.links.append(reader.link(element))
+            robot.links[own] = reader.link(element)
         else:
-            robot.joints.append(reader.joint(element))
+            robot.joints[own] = reader.joint(element)
     return where, robot
 
 

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
 from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
-
-Named = TypeVar("Named", Link, Joint)
 
 
 class LinkTree(NamedTuple):
@@ -45,20 +42,11 @@ class LinkTree(NamedTuple):
         return path[::-1]
 
 
-class Part(NamedTuple):
-    """The part of a tree from a root link on."""
-
-    root: str
-    joints: list[Joint]
-    """Depth first."""
-
-
 def tree_of(where: str, robot: Robot) -> LinkTree:
     """Return the tree of the elements of a robot; raise UrdfError if they are not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
-    links = _by_name(where, "link", robot.links)
-    joints = _by_name(where, "joint", robot.joints)
+    links, joints = robot.links, robot.joints
     above: dict[str, Joint] = {}
     below: dict[str, list[Joint]] = {name: [] for name in links}
     for joint in joints.values():
@@ -93,9 +81,10 @@ def tree_of(where: str, robot: Robot) -> LinkTree:
     return tree
 
 
-def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
-    """Return the part of a tree below ``root``, and only the chain to ``tip`` if one is given.
+def part_of(tree: LinkTree, root: str | None, tip: str | None) -> tuple[str, list[Joint]]:
+    """Return the root link of a part of a tree, and the joints below it, depth first.
 
+    With a ``tip`` they are those of the chain to this link.
     Raises UnknownBodyError for names of no link, ArgumentError for a tip not below the root.
     """
     for name in (root, tip):
@@ -104,7 +93,7 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
     start = tree.root if root is None else root
     below = tree.joints_below(start)
     if tip is None:
-        return Part(start, below)
+        return start, below
     if tip != start and tip not in (joint.child for joint in below):
         raise ArgumentError(f"tip: link {tip!r} is not below the root {start!r} of {tree.where}")
     chain, links, joints = {*tree.path(tip)}, {start}, []
@@ -112,13 +101,4 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
         if joint.parent in links and (joint.type == "fixed" or joint.child in chain):
             links.add(joint.child)
             joints.append(joint)
-    return Part(start, joints)
-
-
-def _by_name(where: str, what: str, elements: Iterable[Named]) -> dict[str, Named]:
-    by_name: dict[str, Named] = {}
-    for element in elements:
-        if element.name in by_name:
-            raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")
-        by_name[element.name] = element
-    return by_name
+    return start, joints

@@ -88,6 +88,13 @@ class Tree:
         tree.gravity = gravity
         return tree
 
+    def with_armature(self, added: Any) -> Tree:
+        """Return this tree with an armature (n,) in addition to its own, in kg m^2 or kg."""
+        tree = copy.copy(self)
+        tree.armature = self.armature + added if self.has_armature else added
+        tree.has_armature = True
+        return tree
+
     def rotor(self, i: int) -> Array:
         """Return the diagonal matrix (k, k) of the armature of the joint that moves body i.
 

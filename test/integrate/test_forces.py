@@ -11,7 +11,8 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.forces import middle, passive_torques
+from mbs_dynamics.integrate.forces import passive_torques
+from mbs_dynamics.model.coordinates import middle
 
 JOINTS = {  # type, coordinate, ratio, damping, friction
     "lead": ("revolute", 0, 1.0, 0.3, 0.5),

@@ -15,7 +15,6 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.model.model import without_payloads
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {"semi_implicit_euler": 1, "rk4": 4}
@@ -130,27 +129,19 @@ def test_an_arm_falls_onto_its_stops_and_comes_to_rest(method):
 
 def test_gravity_payload_and_joints_are_inputs():
     arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
-    stepper = Stepper(arm, forces=joint_forces(arm, damping=1.0))
-    kernel, state = stepper.kernel, np.array([np.full(7, 0.3), np.full(7, 0.1)])
+    kernel = Stepper(arm, forces=joint_forces(arm, damping=1.0)).kernel
+    state = np.array([np.full(7, 0.3), np.full(7, 0.1)])
 
-    def acceleration(tau=0.0):
+    def acceleration(model, damping, tau=0.0):
+        stepper = Stepper(model, forces=joint_forces(model, damping=damping))
+        assert stepper.kernel is kernel
         change = stepper.step(state, np.full(7, tau), 1e-9)[1] - state[1]
         return change / 1e-9
 
     for model in (arm, arm.with_gravity((1.0, 2.0, 3.0)), arm.with_payload("link7", 5.0)):
-        stepper.model = model
-        expected = mbs.forward_dynamics(model, *state, -1.0 * state[1])
-        assert_close(acceleration(), expected, 1e-5)
-    stepper.forces = joint_forces(arm, damping=3.0)
-    assert_close(acceleration(), mbs.forward_dynamics(model, *state, -3.0 * state[1]), 1e-5)
-    assert stepper.kernel is kernel
-    assert Stepper(arm, forces=joint_forces(arm, damping=9.0)).kernel is kernel
-    with pytest.raises(ArgumentError, match="features"):
-        stepper.forces = None
-    with pytest.raises(ArgumentError, match="with_gravity"):
-        stepper.model = pendulum()
-    with pytest.raises(ArgumentError, match="payloads"):
-        stepper.model = without_payloads(arm)
+        for damping in (1.0, 3.0):
+            expected = mbs.forward_dynamics(model, *state, -damping * state[1])
+            assert_close(acceleration(model, damping), expected, 1e-5)
 
 
 @every_method
@@ -187,10 +178,10 @@ def test_forces_of_a_description():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"damping": -1.0}, "damping must be finite and >= 0"),
+        ({"damping": -1.0}, "damping must not be negative"),
         ({"friction": float("nan")}, "friction"),
-        ({"friction_speed": 0.0}, "friction_speed must be finite and > 0"),
-        ({"lower": float("nan")}, "lower must be numbers"),
+        ({"friction_speed": 0.0}, "friction_speed must be positive"),
+        ({"lower": float("nan")}, "lower must be"),
         ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper"),
     ],
 )

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinates of a model, as used in the search for poses of one body."""
+"""The coordinates that may move one body, as used in the search for its poses."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ TURN = 2.0 * np.pi
 
 
 class Coordinates(NamedTuple):
-    """The coordinates that may move a body, and the properties of all n.
+    """The p coordinates that may move a body, in the order of the velocities.
 
     Those of joints with several degrees of freedom have no value: they are displacements from a
     configuration, and 0 in arrays of values.
     """
 
     model: Model
-    moved: list[int]
-    """The p coordinates that may move the body."""
+    columns: list[int]
+    """(p,) indices of their velocities."""
+    places: Array
+    """(p,) int: index in q, -1 for those without a value."""
     lower: FloatArray
-    """(n,) limits, infinite where there are none."""
+    """(p,) limits, infinite where there are none."""
     upper: FloatArray
-    """(n,)"""
+    """(p,)"""
     periodic: Array
-    """(n,) bool: whether it is one of these, and a whole turn of it changes no pose."""
+    """(p,) bool: whether a whole turn changes no pose."""
     slides: Array
-    """(n,) bool: whether the coordinate is a length."""
+    """(p,) bool: whether the coordinate is a length."""
     reach: float
     """Length in m of the path from the first joint to the body; see :func:`reach`."""
 
@@ -48,57 +50,68 @@ class Coordinates(NamedTuple):
 
         Raises ModelError if limits leave a coordinate no value, UnknownJointError.
         """
-        moved = moving_coordinates(model, body)
         if isinstance(held, str) or not all(isinstance(name, str) for name in held):
             raise ArgumentError(f"held must be a sequence of names of joints; got {held!r}")
+        names = velocity_names(model.joints)
+        gone: set[int] = set()
         for name in held:
-            if name in velocity_names(model.joints):
-                gone = [velocity_names(model.joints).index(name)]
-            else:
-                gone = list(model.joint(name).velocities)
-            moved = [k for k in moved if k not in gone]
-        if not moved:
+            gone.update([names.index(name)] if name in names else model.joint(name).velocities)
+        columns = [k for k in moving_coordinates(model, body) if k not in gone]
+        if not columns:
             raise ArgumentError(f"held leaves no joint that moves {body!r}; got {list(held)}")
-        lower, upper = model.lower, model.upper
-        periodic, slides = np.isin(np.arange(model.n), moved), np.zeros(model.n, bool)
+        for k, message in contradictions(model.lower, model.upper).items():
+            if k in columns:
+                raise ModelError(f"joint {names[k]!r}: {message}")
+        places = np.full(model.n, -1)
+        at, single = single_coordinates(model.joints).T
+        places[single] = at
+        periodic, slides = np.ones(model.n, bool), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
             own = joint.velocities
             periodic[own] &= joint.is_periodic and joint.ratio == round(joint.ratio)
             slides[own] |= ~joint.screws[:3].any(axis=0)
-        for k, message in contradictions(lower, upper).items():
-            if k in moved:
-                raise ModelError(f"joint {velocity_names(model.joints)[k]!r}: {message}")
-        return cls(model, moved, lower, upper, periodic, slides, reach(model, body))
+        return cls(
+            model,
+            columns,
+            places[columns],
+            model.lower[columns],
+            model.upper[columns],
+            periodic[columns],
+            slides[columns],
+            reach(model, body),
+        )
 
     def values(self, q: FloatArray) -> FloatArray:
-        """Return the values (..., n) of single coordinates of q (..., nq), 0 for others."""
-        at, k = single_coordinates(self.model.joints).T
-        x = np.zeros((*q.shape[:-1], self.model.n))
-        x[..., k] = q[..., at]
-        return x
+        """Return the values (..., p) in q (..., nq)."""
+        return np.where(self.places >= 0, q[..., self.places], 0.0)
 
     def with_values(self, q: FloatArray, x: FloatArray) -> FloatArray:
-        """Return q (..., nq) with single coordinates from x (..., n) and others displaced by it."""
-        at, k = single_coordinates(self.model.joints).T
-        moved: FloatArray = q.copy()
-        if len(k) < self.model.n:
-            v = x.copy()
-            v[..., k] = 0.0
+        """Return q (..., nq) with values from x (..., p); other coordinates are displaced by it."""
+        single, moved = self.places >= 0, q.copy()
+        if not single.all():
+            v = np.zeros((*x.shape[:-1], self.model.n))
+            v[..., self.columns] = np.where(single, 0.0, x)
             moved = np.array(displaced(self.model, q, v), dtype=float)
-        moved[..., at] = x[..., k]
+        moved[..., self.places[single]] = x[..., single]
         return moved
 
     @property
     def metric(self) -> FloatArray:
-        """(n,) the order of the diagonal of J^T J, where J has lengths divided by the reach."""
+        """(p,) the order of the diagonal of J^T J, where J has lengths divided by the reach."""
         return np.where(self.slides, self.reach**-2, 1.0)
 
     def ranges(self) -> tuple[FloatArray, FloatArray]:
-        """Return the range (n,) of starts of searches: the limits, or half a turn or the reach."""
+        """Return the range (p,) of starts of searches: the limits, or half a turn or the reach."""
         inside, far = np.clip(0.0, self.lower, self.upper), np.where(self.slides, self.reach, np.pi)
         low = np.where(np.isfinite(self.lower), self.lower, inside - far)
         high = np.where(np.isfinite(self.upper), self.upper, inside + far)
         return low, high
+
+    def endless(self) -> Coordinates:
+        """Return the coordinates without limits."""
+        return self._replace(
+            lower=np.full_like(self.lower, -np.inf), upper=np.full_like(self.upper, np.inf)
+        )
 
     def near(self, positions: FloatArray, start: FloatArray) -> FloatArray:
         """Return positions (..., nq), turned by whole turns to be within the limits if possible.
@@ -106,25 +119,23 @@ class Coordinates(NamedTuple):
         They are then as few turns from the start (..., nq) as the limits allow, else as near as
         possible.
         """
-        q, q0 = self.values(positions), self.values(start)
-        turns = np.where(self.periodic, -np.round((q - q0) / TURN), 0.0)
-        nearest = q + TURN * turns
+        x, x0 = self.values(positions), self.values(start)
+        turns = np.where(self.periodic, -np.round((x - x0) / TURN), 0.0)
+        nearest = x + TURN * turns
         turns += self.periodic & (nearest < self.lower)
         turns -= self.periodic & (nearest > self.upper)
-        other = q + TURN * turns
+        other = x + TURN * turns
         x = np.where((other < self.lower) | (other > self.upper), nearest, other)
         return self.with_values(positions, x)
 
     def clipped(self, q: FloatArray) -> FloatArray:
-        """Return q (..., nq) with the moved coordinates at the nearest positions in the limits."""
-        x, k = self.values(q), self.moved
-        x[..., k] = np.clip(x[..., k], self.lower[k], self.upper[k])
-        return self.with_values(q, x)
+        """Return q (..., nq) with the coordinates at the nearest positions in the limits."""
+        return self.with_values(q, np.clip(self.values(q), self.lower, self.upper))
 
     def outside(self, q: FloatArray) -> Array:
-        """Return (..., p) which of the moved coordinates of q (..., nq) are beyond their limits."""
+        """Return (..., p) which of the coordinates of q (..., nq) are beyond their limits."""
         x = self.values(q)
-        return ((x < self.lower) | (x > self.upper))[..., self.moved]
+        return (x < self.lower) | (x > self.upper)
 
 
 def reach(model: Model, body: str) -> float:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Levenberg-Marquardt on SE(3) within joint limits, from many starts at once."""
+"""Levenberg-Marquardt within joint limits, from many starts at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates, reach
-from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.algorithms.points import frame_at
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import atan2, less, select, sqrt
+from mbs_dynamics.compiler import atan2, less, select
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array, square
-from mbs_dynamics.model.body import Frame
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import BodyFixed, screws_at
 from mbs_dynamics.representation.tree import Tree
 
@@ -34,25 +31,7 @@ HOPELESS_DAMPING = 1e8
 
 
 @algorithm(invariant=True)
-def pose_residual(model: Tree, q: ArrayLike, target: ArrayLike, body: str) -> Any:
-    """Return the error e (..., 6) of a body's pose, J (..., 6, p) with de = -J dq, and the gap.
-
-    e = log(C^-1 C_target), angular part first, and J = dexp_e^-1 J^b: Mueller (dynamics), eq. (89),
-    for an increment on the left of exp(e). Linear parts are divided by :func:`reach`, and the
-    columns are those of the p coordinates that move the body. The gap (..., 2) is the angle in rad
-    and the distance in m.
-    """
-    C_error, J = _error_and_jacobian(model, q, target, model.frame(body))
-    unit = 1.0 / reach(model.model, body)
-    distance = sqrt(square(C_error[:3, 3]))
-    e = se3.log(C_error)
-    J = se3.dexp_inv(e) @ J
-    scale = np.array([1.0, 1.0, 1.0, unit, unit, unit])
-    return {"e": scale * e, "J": scale[:, None] * J, "gap": [sqrt(square(e[:3])), distance]}
-
-
-@algorithm(invariant=True)
-def axes_residual(
+def pose_residual(
     model: Tree,
     q: ArrayLike,
     target: ArrayLike,
@@ -61,15 +40,19 @@ def axes_residual(
     *,
     free: int | None = None,
 ) -> Any:
-    """Return the error e (..., 6) along the axes of a target, and J (..., 6, p) with de = -J dq.
+    """Return the error e (..., 6) along the axes of a target, and J (..., 6, n) with de = -J dq.
 
-    It is log(R^T R_target) and the displacement to the target of a ``point`` (..., 3) in the frame
+    e is log(R^T R_target) and the displacement to the target of a ``point`` (..., 3) in the frame
     of the body, over :func:`reach`. About a ``free`` axis, 0 to 2, the target turns to where the
     rotation that is left is the least: that component of e is zero. Swing and twist, as of a
     quaternion.
+
+    The angular part of J is dexp_x^-1 J^b with x = log(R^T R_target): Mueller (dynamics), eq. (89),
+    for an increment on the left of exp(x).
     """
-    frame = frame_at(model, point, body)
-    C_error, J = _error_and_jacobian(model, q, target, frame)
+    rep, frame = BodyFixed(model, q), frame_at(model, point, body)
+    C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
+    J = model.to_coordinates(screws_at(rep, frame))
     R_error, d = C_error[:3, :3], C_error[:3, 3]
     unit, R = 1.0 / reach(model.model, body), R_error.T  # of the body in the target
     linear = unit * (R @ J[3:])
@@ -87,56 +70,30 @@ def axes_residual(
     return {"e": np.concatenate([x, unit * (R @ d)]), "J": np.concatenate([angular, linear])}
 
 
-def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple[Array, Array]:
-    """Return C^-1 C_target, and the body-fixed Jacobian of the coordinates that move the frame."""
-    rep = BodyFixed(model, q)
-    C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
-    J = model.to_coordinates(screws_at(rep, frame))
-    return C_error, J[:, moving_coordinates(model.model, frame.name)]
-
-
 class Task(NamedTuple):
     """Base of all searches for poses of one body."""
 
-    model: Model
     body: str
     point: FloatArray
     """(3,) the point, in the frame of the body, that is to be at the target."""
+    weights: FloatArray
+    """(6,) of the squares of the errors along the axes of the target."""
     coordinates: Coordinates
-    """With the p that may move the body."""
-    lower: FloatArray
-    """(p,) their limits, infinite where there are none."""
-    upper: FloatArray
-    """(p,)"""
-    metric: FloatArray
-    """(p,) order of magnitude of the squared motion of the body per unit: 1 or reach^-2."""
     tolerance: FloatArray
     """(2,) of the gap, in rad and m."""
     max_iterations: int
-    weights: FloatArray | None = None
-    """(6,) of the squares of the errors along the axes of the target; None for whole poses."""
 
     def residual(self, q: FloatArray, targets: FloatArray) -> tuple[FloatArray, ...]:
-        """Return e (N, m), J (N, m, p) and the gap (N, 2); see :func:`pose_residual`."""
-        if self.weights is None:
-            e, J, gap = pose_residual(self.model, q, targets, self.body)
-        else:
-            counts = self.weights > 0.0
-            off = np.flatnonzero(~counts[:3]).tolist()
-            free = off[0] if len(off) == 1 else None
-            e, J = axes_residual(self.model, q, targets, self.point, self.body, free=free)
-            parts = np.where(counts, e, 0.0).reshape(-1, 2, 3)
-            gap = np.linalg.norm(parts, axis=-1) * (1.0, self.coordinates.reach)
-            scale = np.sqrt(self.weights[counts])
-            e, J = scale * e[:, counts], scale[:, None] * J[:, counts]
-        every, moved = moving_coordinates(self.model, self.body), self.coordinates.moved
-        return e, J if every == moved else J[..., [every.index(k) for k in moved]], gap
-
-    def ahead(self, q: FloatArray, x: FloatArray) -> FloatArray:
-        """Return q (N, nq) with other values x (N, p) of the moved coordinates."""
-        every = self.coordinates.values(q)
-        every[:, self.coordinates.moved] = x
-        return self.coordinates.with_values(q, every)
+        """Return e (N, m) and J (N, m, p), weighted, and the gap (N, 2) in rad and m."""
+        counts = self.weights > 0.0
+        off = np.flatnonzero(~counts[:3]).tolist()
+        free = off[0] if len(off) == 1 else None
+        model, columns = self.coordinates.model, self.coordinates.columns
+        e, J = pose_residual(model, q, targets, self.point, self.body, free=free)
+        parts = np.where(counts, e, 0.0).reshape(-1, 2, 3)
+        gap = np.linalg.norm(parts, axis=-1) * (1.0, self.coordinates.reach)
+        scale = np.sqrt(self.weights[counts])
+        return scale * e[:, counts], scale[:, None] * J[:, counts][..., columns], gap
 
 
 class SearchResult(NamedTuple):
@@ -177,9 +134,8 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> SearchResult
             break
         state: tuple[Array, ...] = (at, e, J, gap, cost, damping, growth)
         at, e, J, gap, cost, damping, growth = (x[going] for x in state)
-        x = task.coordinates.values(q[at])[:, task.coordinates.moved]
-        x, predicted = _step(task, x, e, J, damping)
-        ahead = task.ahead(q[at], x)
+        x, predicted = _step(task.coordinates, task.coordinates.values(q[at]), e, J, damping)
+        ahead = task.coordinates.with_values(q[at], x)
         e_ahead, J_ahead, gap_ahead = task.residual(ahead, targets[at])
         cost_ahead = _half_square(e_ahead)
         better = cost_ahead < cost
@@ -195,23 +151,23 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> SearchResult
 
 
 def _step(
-    task: Task, x: FloatArray, e: FloatArray, J: FloatArray, damping: FloatArray
+    within: Coordinates, x: FloatArray, e: FloatArray, J: FloatArray, damping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the end of a damped step from x (N, p), and the predicted decrease of the cost.
 
     A coordinate at a limit that the descent pushes outwards is held, and no other one passes its
     limit: Bertsekas, Projected Newton methods (1982).
     """
-    JT = J.swapaxes(-1, -2)
+    JT, lower, upper, metric = J.swapaxes(-1, -2), within.lower, within.upper, within.metric
     A, descent = JT @ J, (JT @ e[..., None])[..., 0]
-    held = ((x <= task.lower) & (descent < 0.0)) | ((x >= task.upper) & (descent > 0.0))
+    held = ((x <= lower) & (descent < 0.0)) | ((x >= upper) & (descent > 0.0))
     free = ~held
-    size = np.einsum("ikk,k->i", A, 1.0 / task.metric) / len(task.metric)
-    added = np.maximum(damping * size, 1e-200)[:, None] * task.metric
+    size = np.einsum("ikk,k->i", A, 1.0 / metric) / len(metric)
+    added = np.maximum(damping * size, 1e-200)[:, None] * metric
     H = A * (free[:, :, None] & free[:, None, :])
-    H += np.where(held, task.metric, added)[:, :, None] * np.eye(len(task.metric))
+    H += np.where(held, metric, added)[:, :, None] * np.eye(len(metric))
     step = np.linalg.solve(H, np.where(held, 0.0, descent)[..., None])[..., 0]
-    ahead = np.clip(x + step, task.lower, task.upper)
+    ahead = np.clip(x + step, lower, upper)
     step = ahead - x
     predicted = (step * descent).sum(-1) - _half_square((J @ step[..., None])[..., 0])
     return ahead, predicted

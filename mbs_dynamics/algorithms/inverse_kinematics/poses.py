@@ -17,7 +17,12 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import checked_positions, velocity_names
+from mbs_dynamics.model.coordinates import (
+    checked_positions,
+    middle,
+    velocity_names,
+    with_singles,
+)
 from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
@@ -89,10 +94,9 @@ def inverse_kinematics(
     ``linear_tolerance`` in m, each for at most ``max_iterations`` steps. Coordinates that do not
     move the body remain at q0. Revolute joints end as few turns from q0 as the limits allow.
 
-    Minimises |log(C(q)^-1 C_target)|^2, or with weights the weighted squares of the rotation vector
-    and of the displacement, with lengths divided by that of the arm, by Levenberg-Marquardt steps
-    within the limits, for all targets at once. ``position_first`` gives the orientation the weights
-    1e-4 and then 1e-12.
+    Minimises the weighted squares of the rotation vector and of the displacement, with lengths
+    divided by that of the arm, by Levenberg-Marquardt steps within the limits, for all targets at
+    once. ``position_first`` gives the orientation the weights 1e-4 and then 1e-12.
 
     Raises ArgumentError for a wrong shape or type, non-finite numbers, negative weights or zeros
     alone, a target that is not a pose, a point together with a target pose, weights of rotations or
@@ -102,52 +106,45 @@ def inverse_kinematics(
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
     coordinates = Coordinates.of(model, body, held)
-    moved = coordinates.moved
     poses, position_only = _pose_or_position(target)
     if position_first and position_only:
         raise ArgumentError("position_first is for targets (..., 4, 4), which have an orientation")
     if point is not None and not position_only:
         raise ArgumentError("a point is for targets (..., 3) that are positions of it")
+    tolerances = {"angular_tolerance": angular_tolerance, "linear_tolerance": linear_tolerance}
     task = Task(
-        model=model,
         body=body,
         point=np.zeros(3) if point is None else checks.numbers("point", point, (3,)),
-        weights=_weights(weights, position_first, position_only),
+        weights=_weights(weights, position_only),
         coordinates=coordinates,
-        lower=coordinates.lower[moved],
-        upper=coordinates.upper[moved],
-        metric=coordinates.metric[moved],
-        tolerance=np.array(
-            [
-                checks.positive("angular_tolerance", angular_tolerance),
-                checks.positive("linear_tolerance", linear_tolerance),
-            ]
-        ),
+        tolerance=np.array([checks.positive(name, x) for name, x in tolerances.items()]),
         max_iterations=checks.count("max_iterations", max_iterations),
     )
+    if q0 is None:
+        inside = middle(model.lower, model.upper)
+        first = with_singles(model.joints, model.neutral(), inside)
+    else:
+        first = checked_positions(model.joints, "q0", q0)
     low, high = coordinates.ranges()
-    middle = coordinates.with_values(model.neutral(), 0.5 * (low + high))
-    first = middle if q0 is None else checked_positions(model.joints, "q0", q0)
     rng = np.random.default_rng(checks.count("seed", seed, least=0))
-    random = rng.random((checks.count("starts", starts) - 1, len(moved)))
+    random = rng.random((checks.count("starts", starts) - 1, len(low)))
     random = (random - 0.5) / (1.0 - AT_LIMITS) + 0.5
-    random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
+    random = np.clip(low + random * (high - low), coordinates.lower, coordinates.upper)
     batch = checks.batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
     poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
     first = np.array(np.broadcast_to(first, (*batch, model.nq))).reshape(-1, model.nq)
-    values = coordinates.values(first)[:, moved]
-    first = task.ahead(first, np.clip(values, task.lower, task.upper))
+    first = coordinates.clipped(first)
 
     if position_first:
-        result, beyond = _search(_less(task, 1e-4), coordinates, poses, first, random)
+        result, beyond = _search(_less(task, 1e-4), poses, first, random)
         last = _less(task, 1e-12)
         result = _at_position(task, descend(last, poses, result.q))
         missed = np.flatnonzero(~result.converged)  # where another orientation is too attractive
         if missed.size:
-            again, beyond[missed] = _search(last, coordinates, poses[missed], first[missed], random)
+            again, beyond[missed] = _search(last, poses[missed], first[missed], random)
             _keep_better(result, _at_position(task, again), missed)
     else:
-        result, beyond = _search(task, coordinates, poses, first, random)
+        result, beyond = _search(task, poses, first, random)
     q = coordinates.near(result.q, first)
     reasons = np.full(len(q), CONVERGED, dtype=object)
     for k in np.flatnonzero(result.converged & (result.gap[:, 0] > task.tolerance[0])):
@@ -155,7 +152,7 @@ def inverse_kinematics(
             f"{CONVERGED} to the position; the orientation is off by {result.gap[k, 0]:.3g} rad"
         )
     for k in np.flatnonzero(~result.converged):
-        reasons[k] = _reason(model, coordinates, result.gap[k], beyond[k])
+        reasons[k] = _reason(coordinates, result.gap[k], beyond[k])
     rest = (result.converged, result.gap[:, 0], result.gap[:, 1], result.iterations, reasons)
     shaped = (x.reshape(batch) if batch else x.item() for x in rest)
     return InverseKinematics(q.reshape(*batch, model.nq), *shaped)
@@ -184,14 +181,10 @@ def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     return se3.pose(U @ Vt, C[..., :3, 3]), False
 
 
-def _weights(
-    weights: ArrayLike | None, position_first: bool, position_only: bool
-) -> FloatArray | None:
-    """Return the weights (6,) of the errors along the axes of targets; None for whole poses."""
-    of_position = np.repeat([0.0, 1.0], 3)
+def _weights(weights: ArrayLike | None, position_only: bool) -> FloatArray:
+    """Return the weights (6,) of the errors along the axes of targets."""
     if weights is None:
-        given = of_position if position_only else np.ones(6)
-        return given if position_only or position_first else None
+        return np.repeat([float(not position_only), 1.0], 3)
     given = checks.numbers("weights", weights, (6,))
     if (given < 0.0).any() or not given.any():
         raise ArgumentError(f"weights must not be negative, nor all zero; got {given.tolist()}")
@@ -210,12 +203,11 @@ def _at_position(task: Task, result: SearchResult) -> SearchResult:
 
 def _less(task: Task, share: float) -> Task:
     """Return a task in which the orientation counts for less."""
-    assert task.weights is not None
     return task._replace(weights=task.weights * np.repeat([share, 1.0], 3))
 
 
 def _search(
-    task: Task, coordinates: Coordinates, targets: FloatArray, first: FloatArray, random: FloatArray
+    task: Task, targets: FloatArray, first: FloatArray, random: FloatArray
 ) -> tuple[SearchResult, FloatArray]:
     """Return the result for each target, and solutions beyond the limits (T, nq), else NaN.
 
@@ -223,7 +215,7 @@ def _search(
     step together, because most targets need few. Each block is tried within the limits and then
     without them, because a solution beyond limits may be within them after whole turns.
     """
-    T, starts = len(targets), 1 + len(random)
+    T, starts, coordinates = len(targets), 1 + len(random), task.coordinates
     result = SearchResult(
         q=first.copy(),
         converged=np.zeros(T, bool),
@@ -232,9 +224,7 @@ def _search(
         iterations=np.zeros(T, int),
     )
     beyond = np.full(first.shape, np.nan)
-    endless = task._replace(
-        lower=np.full_like(task.lower, -np.inf), upper=np.full_like(task.upper, np.inf)
-    )
+    endless = task._replace(coordinates=coordinates.endless())
     begin, end = 0, 1
     while begin < starts:
         for each in (task, endless):
@@ -243,8 +233,10 @@ def _search(
                 return result, beyond
             tries = np.repeat(first[missed][:, None], end - begin, axis=1)
             if begin > 0:
-                for k, x in enumerate(random[begin - 1 : end - 1]):
-                    tries[:, k] = task.ahead(tries[:, k], np.broadcast_to(x, (len(missed), len(x))))
+                some = np.broadcast_to(
+                    random[begin - 1 : end - 1], (len(missed), end - begin, random.shape[-1])
+                )
+                tries = coordinates.with_values(tries, some)
             owners = np.repeat(missed, end - begin)
             ended = descend(each, targets[owners], tries.reshape(-1, tries.shape[-1]))
             if each is endless:
@@ -273,17 +265,17 @@ def _keep_better(result: SearchResult, ended: SearchResult, at: Array) -> None:
         mine[at[better]] = theirs[best[better]]
 
 
-def _reason(model: Model, coordinates: Coordinates, gap: FloatArray, beyond: FloatArray) -> str:
+def _reason(coordinates: Coordinates, gap: FloatArray, beyond: FloatArray) -> str:
     """Return why a search with this gap failed, given a solution beyond the limits, or NaN."""
     if np.isnan(beyond).any():
         angle, distance = gap
         return (
             f"not converged: the nearest pose found is off by {angle:.3g} rad and {distance:.3g} m"
         )
-    moved, x = np.array(coordinates.moved), coordinates.values(beyond)
+    names, x = velocity_names(coordinates.model.joints), coordinates.values(beyond)
     named = [
-        f"{velocity_names(model.joints)[k]} at {x[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
+        f"{names[coordinates.columns[k]]} at {x[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
         f"{coordinates.upper[k]:.4g}"
-        for k in moved[coordinates.outside(beyond)]
+        for k in np.flatnonzero(coordinates.outside(beyond))
     ]
     return f"joint limits: found only with {'; '.join(named)}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.factorization import eliminated, inverted, symmetric
+from mbs_dynamics.algorithms.factorization import Factors, symmetric
 from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
 from mbs_dynamics.control.period.logic import clipped
 from mbs_dynamics.control.period.modes import TINY, spring_forces
@@ -85,8 +85,8 @@ class Inertia(NamedTuple):
         """Return the inertia, of the mass matrix M (n, n)."""
         c = np.asarray(commanded)
         only = symmetric(M * np.outer(c, c) + np.diag(1.0 - c))
-        U, D = eliminated(only, lambda _, value: max(value, LEAST_INERTIA))
-        return cls(c, M, inverted(U, D))
+        factors = Factors(only, lambda _, value: max(value, LEAST_INERTIA))
+        return cls(c, M, factors.inverse())
 
 
 def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:

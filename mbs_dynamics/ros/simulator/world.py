@@ -183,15 +183,9 @@ class World:
 
     def change(self, settings: SimulatorSettings) -> None:
         """Continue under other settings. Raises ArgumentError if they do not fit the model."""
-        forces = joint_forces(self.model, settings)
-        model = self.model.with_gravity(settings.gravity)
-        compiled = settings.algorithm, forces.features
-        same = compiled == (self.settings.algorithm, self.forces.features)
-        self.settings, self.forces = settings, forces
-        if same:
-            self._stepper.model, self._stepper.forces = model, forces
-        else:
-            self._stepper = self._stepper_of(model)
+        self.forces = joint_forces(self.model, settings)
+        self.settings = settings
+        self._stepper = self._stepper_of(self.model.with_gravity(settings.gravity))
 
     def push(self, link: str, W: FloatArray) -> None:
         """Apply a wrench (6,), moment first, to a link, in its origin and axes, for a while.
@@ -213,11 +207,7 @@ class World:
 
         Raises as :func:`~mbs_dynamics.control.environment.with_load`.
         """
-        model = with_load(self.model, load)
-        if model.payloads.bodies == self.model.payloads.bodies:
-            self._stepper.model = model
-        else:
-            self._stepper = self._stepper_of(model)
+        self._stepper = self._stepper_of(with_load(self.model, load))
         self.loads = replaced(self.loads, load)
 
     def saturated(self) -> list[str]:
@@ -234,7 +224,7 @@ class World:
             wrenches=True,
             algorithm="body_fixed" if algorithm == AUTO else algorithm,
         )
-        stepper.step(self.state, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
+        stepper.step(self.initial, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
         return stepper
 
     def _wild(self, state: FloatArray) -> str:
