@@ -20,7 +20,7 @@ from native_bench import (
 from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm

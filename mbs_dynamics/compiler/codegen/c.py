@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""C99 of any program, without dependencies beyond math.h: the walk of :class:`ir.text.Printer`."""
+"""C99 of any program, without dependencies beyond math.h."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mbs_dynamics.compiler.codegen.python import Printer
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.text import Printer
-from mbs_dynamics.compiler.passes.strategy import C_STACK
+
+C_STACK = 1 << 16
+"""Bytes of scratch memory from which on it is an argument of the function."""
 
 PRECISIONS = {"double": ("double", "", 8), "single": ("float", "f", 4)}
 """For each precision the type in C, the suffix of its constants and mathematical functions, and how

@@ -4,7 +4,7 @@
 
 In code for several states every double is a vector with one state per lane, and so is every entry
 of every buffer. Sines and cosines come from a function that all kernels share (see
-:mod:`codegen.llvm_shared`).
+:mod:`codegen.llvm_sines`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value
-from mbs_dynamics.compiler.codegen.llvm_shared import sines
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, LINE, PTR, VOID, Value
+from mbs_dynamics.compiler.codegen.llvm_sines import sines
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.passes.strategy import STACK
 
-LINE = 8
-"""Doubles in a line of the cache, at multiples of which vectors are aligned."""
+STACK = 1 << 18
+"""Bytes of scratch memory from which on it comes from the heap."""
 
 NO_MEMORY = -1
 """Value that a function returns if the heap is exhausted."""
-
-MALLOC, FREE = builder.Prototype("malloc", PTR, I64), builder.Prototype("free", VOID, PTR)
-MASK_POINTER = builder.Prototype(builder.intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)
 
 
 def emit_llvm(module: ir.Module, lanes: int = 1) -> str:
@@ -64,19 +60,18 @@ class _Layout:
 def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     """Return the function that is called from outside, with the memory of an evaluation."""
     f = _Function(layout, builder.Prototype(module.name, I32, builder.Pointer(PTR)), exported=True)
-    line, heap = builder.WORD * LINE, None
-    if line * layout.lines <= STACK:
+    heap, size = None, builder.WORD * LINE * layout.lines
+    if size <= STACK:
         memory = f.array(builder.vector(LINE, DOUBLE), layout.lines)
     else:
-        heap = f.call(MALLOC, line * (layout.lines + 1))
+        heap, memory = f.heap(size)
         with f.if_(heap == builder.NULL):
             f.ret(NO_MEMORY)
-        memory = f.call(MASK_POINTER, heap.byte(line), -line)
     f.enter(memory, *f.parameters)
     f.body(module.body)
     status = f.final_status()
     if heap is not None:
-        f.call(FREE, heap)
+        f.call(builder.FREE, heap)
     f.ret(status)
     return f
 
@@ -99,8 +94,6 @@ class _Function(builder.Function):
         self.layout, self.lanes = layout, layout.lanes
         self.number = builder.vector(self.lanes, DOUBLE)
         self.values: dict[int, Value] = {}
-        self.angles: dict[str, Value] = {}
-        """Where the sines and cosines of angles are that have been computed."""
         self.checks: list[tuple[Value, int]] = []
         """Values that are checked, with their status."""
 
@@ -145,11 +138,6 @@ class _Function(builder.Function):
             return self.call(
                 builder.Prototype(name, self.number, *[self.number] * len(args)), *args
             )
-        if op in (ops.SIN, ops.COS) and self.lanes > 1:
-            if x.text not in self.angles:  # both are computed for the first of them
-                self.angles[x.text] = self.array(x.kind, 2)
-                self.call(sines(self.lanes), x, self.angles[x.text])
-            return self.angles[x.text][(ops.SIN, ops.COS).index(op)]
         function = builder.Prototype(row.llvm, DOUBLE, *[DOUBLE] * len(args))  # of the C library
         if self.lanes == 1:
             return self.call(function, *args)

@@ -76,6 +76,10 @@ class Node:
     __ne__ = __eq__
     __hash__ = object.__hash__
 
+    def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
+        """Return an operation of which an operand is this node."""
+        return self.graph.operation(op, operands)
+
 
 class Condition(Node):
     """A comparison of symbols. In arithmetic, and as a result, it is 1.0 if it holds, else 0.0."""
@@ -86,10 +90,6 @@ class Condition(Node):
     def number(self) -> Any:
         """The symbol that is 1.0 if the condition holds, and else 0.0."""
         return self.graph.operation(ops.SELECT, (self, 1.0, 0.0))
-
-    def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """Return an operation of which an operand is a condition."""
-        return self.graph.operation(op, operands)
 
     def __and__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -264,7 +264,7 @@ class Symbol(Node):
         return self.graph.operation(ops.ROUND, (self,))
 
     def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """Return an operation of which an operand is a symbol."""
+        """Return an operation of which an operand is this symbol; signs of operands are removed."""
         if op == ops.SIN and self.op is NEG:
             return -self.args[0].sin()
         if op == ops.COS and self.op is NEG:

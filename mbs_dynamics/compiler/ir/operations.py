@@ -14,6 +14,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
 SIN, COS, SQRT, ATAN2, HYPOT = "sin", "cos", "sqrt", "atan2", "hypot"
 ABS, ROUND = "abs", "round"
@@ -43,20 +45,20 @@ class Operation(NamedTuple):
     None for an operation without a derivative."""
 
     @property
-    def arity(self) -> int:
-        return len(self.signature) - 2
-
-    @property
     def is_condition(self) -> bool:
         return self.signature.endswith("c")
 
 
 def on(name: str, *args: Any) -> Any:
-    """Return an operation on floats, or on scalars that have a method ``operation``."""
+    """Return an operation on floats, or on scalars that have a method ``operation``.
+
+    Conditions on floats are NumPy's bools, because ``~True`` is -2.
+    """
     for x in args:
         if hasattr(x, "operation"):
             return x.operation(name, args)
-    return TABLE[name].meaning(*args)
+    row = TABLE[name]
+    return np.bool_(row.meaning(*args)) if row.is_condition else row.meaning(*args)
 
 
 def quotient(a: float, b: float) -> float:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
-from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
-from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
+from mbs_dynamics.compiler.codegen.llvm_drivers import driver_name, emit_driver
+from mbs_dynamics.compiler.codegen.llvm_sines import emit_sines, sines
 from mbs_dynamics.compiler.jit import cache
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.locks import Lock, held_during_forks
@@ -198,9 +198,8 @@ LANES = (2, 4, 8)
 """How many doubles there are in vector registers."""
 
 SHARED: dict[str, Callable[[], str]] = {
-    "mbs.loop": emit_loop,
-    **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
-    **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
+    **{driver_name(lanes): functools.partial(emit_driver, lanes) for lanes in (1, *LANES)},
+    **{sines(lanes).name: functools.partial(emit_sines, lanes) for lanes in LANES},
 }
 """Emitters of the IR of functions that programs call by name."""
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
-from mbs_dynamics.compiler.passes.strategy import TIMEOUT
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
@@ -27,6 +26,9 @@ from mbs_dynamics.locks import Lock
 
 ENTRIES = 16
 """Calls that are remembered for each function."""
+
+TIMEOUT = 1000
+"""Calls that are not in the table after which a function empties it, if it is full."""
 
 ENTRY = Struct.of_words(
     owner=PTR,

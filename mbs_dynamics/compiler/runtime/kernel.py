@@ -17,22 +17,16 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir.operations import Operations
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.machine import Machine
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES, Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.compiler.runtime.states import aligned, table_of
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython
-
-HELP = """Evaluate {} with arrays of the annotated shapes, and with leading batch axes.
-
-See mbs_dynamics.Kernel.
-"""
 
 
 class Kernel:
@@ -70,11 +64,9 @@ class Kernel:
         self.program, self.inputs, self.outputs = program, program.inputs, program.outputs
         signature = Signature(program, defaults or {})
         self.name = self.__name__ = program.name
-        self.__doc__ = HELP.format(program.name)
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        strategy.announce(program, self.backend)
         self._evaluator: Machine | PlainPython
         if self.backend == "llvm":
             self._evaluator = Machine(program)
@@ -114,10 +106,6 @@ class Kernel:
         if name == "__signature__":
             return self.signature.python
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __get__(self, instance: Any, owner: Any = None) -> Kernel:
-        """Return the kernel; help() recognizes functions by ``__get__``."""
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the program for pickling; unpickling compiles it, or loads it from the cache."""
@@ -174,7 +162,7 @@ class Kernel:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
-        empty = aligned if states >= strategy.LEAST_STATES else np.empty
+        empty = aligned if states >= LEAST_STATES else np.empty
         outputs = [empty(batch + port.shape) for port in self.outputs]
         tables = [table_of(x, port, batch) for x, port in zip(arrays, self.inputs, strict=True)]
         written = zip(outputs, self.outputs, strict=True)

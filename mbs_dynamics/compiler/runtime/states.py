@@ -9,7 +9,6 @@ is arbitrary, and 0 if all states share one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,13 +46,3 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
     room = np.empty(size + LINE // 8)
     start = -address(room) % LINE // 8
     return room[start : start + size].reshape(shape)
-
-
-class Addresses:
-    """Arguments of compiled loops: the address of state 0 and the stride in bytes of each table."""
-
-    def __init__(self, tables: Sequence[FloatArray]) -> None:
-        words = [address(x) for x in tables] + [x.strides[0] for x in tables]
-        self._words = np.array(words, dtype=np.int64)
-        self.pointers = address(self._words)
-        self.strides = self.pointers + 8 * len(tables)

@@ -17,15 +17,25 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function, Pointer, Value
-from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
-from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout, python
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
-from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
+from mbs_dynamics.compiler.runtime.native.table import (
+    KERNEL,
+    MOST_AXES,
+    MOST_PORTS,
+    PORT,
+    RECYCLED,
+)
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
+
+LEAST_UNLOCKED = 256
+"""States from which on other threads of Python may run meanwhile."""
+
+LARGEST_BATCH = 1 << 20
+"""Bytes of results from which on Python makes those of batches, aligned to lines of the cache."""
 
 ONE_STATE, REFUSED = -1, -2
 """In place of a number of states: for an array without a batch axis, and for what Python takes."""
@@ -126,7 +136,7 @@ def result() -> Function:
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
     recycles = one & (kept != NULL)
-    with f.if_(recycles), f.loop(strategy.RECYCLED) as place, f.block() as checks:
+    with f.if_(recycles), f.loop(RECYCLED) as place, f.block() as checks:
         array = kept[place]  # None, or changed in shape or flags by its last owner
         checks.leave_unless(array.references == 1)
         own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
@@ -134,7 +144,7 @@ def result() -> Function:
         checks.leave_unless(array.weak_references == NULL)
         array.references = 2
         f.ret(array)
-    with f.if_(states * port.size * 8 > strategy.LARGEST_BATCH):
+    with f.if_(states * port.size * 8 > LARGEST_BATCH):
         f.ret(NULL)
     shape = f.array(I64, MOST_AXES)
     shape[0] = states
@@ -157,17 +167,19 @@ def _evaluate(
     f: Function, block: builder.Block, kernel: Value, pointers: Value, strides: Value, states: Value
 ) -> None:
     """Emit the evaluation of all states, which leaves the block if a guard fails."""
+    count = kernel.inputs + kernel.outputs
     with f.if_(states >= LEAST_STATES):
-        vector, thread = kernel.vector, f.variable(PTR, NULL)
-        kernel.vector = NULL  # no other call uses it meanwhile
-        with f.if_(states >= strategy.LEAST_UNLOCKED):
+        sizes, thread = f.array(I64, MOST_PORTS), f.variable(PTR, NULL)
+        with f.loop(count) as k:
+            sizes[k] = kernel.ports[k].size
+        with f.if_(states >= LEAST_UNLOCKED):
             thread.value = f.call(python.SAVE_THREAD)
-        status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
-        with f.if_(states >= strategy.LEAST_UNLOCKED):
+        where = pointers, strides, sizes
+        status = f.call(kernel.driver, kernel.vector, states, *where, kernel.inputs, count, 1)
+        with f.if_(states >= LEAST_UNLOCKED):
             f.call(python.RESTORE_THREAD, thread.value)
-        kernel.vector = vector
         block.leave_unless(status == 0)
     with f.if_(states < LEAST_STATES), f.loop(f.select(states == ONE_STATE, 1, states)):
         block.leave_unless(f.call(kernel.function, pointers) == 0)
-        with f.if_(states > 1), f.loop(kernel.inputs + kernel.outputs) as k:
+        with f.if_(states > 1), f.loop(count) as k:
             pointers[k] = pointers[k].byte(strides[k])

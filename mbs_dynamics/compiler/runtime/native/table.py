@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Struct
-from mbs_dynamics.compiler.codegen.llvm_batch import VECTOR
-from mbs_dynamics.compiler.codegen.llvm_shared import BODY
+from mbs_dynamics.compiler.codegen.llvm_drivers import BODY, DRIVER, driver_name
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.arguments import Signature
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout
@@ -23,6 +22,12 @@ from mbs_dynamics.errors import log_once
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
+
+RECYCLED = 2
+"""Results of an output that a kernel keeps: `x = kernel(q)` holds one during the next call."""
+
+LARGEST_RECYCLED = 1 << 20
+"""Bytes from which on results are not kept."""
 
 PORT = Struct.of_words(
     ndim=I64,
@@ -40,15 +45,16 @@ KERNEL = Struct.of_words(
     function=BODY,
     fallback=PTR,
     result_type=PTR,
-    vector=Pointer(VECTOR),
+    vector=BODY,
+    driver=DRIVER,
     required=I64,
     inputs=I64,
     outputs=I64,
     ports=Inline(PORT),
 )
 """A kernel: its machine code; the bound method for all other calls; the named tuple of its results,
-if there are several; its vector code, null if there is none yet or while it runs; how many inputs
-there are without a default, how many inputs and how many outputs; and the ports in order."""
+if there are several; its vector code, null if there is none yet, and the driver of that; how many
+inputs there are without a default, how many inputs and how many outputs; and the ports in order."""
 
 
 def is_supported(program: Program) -> bool:
@@ -88,10 +94,11 @@ class KernelTable:
     ) -> None:
         inputs, outputs, required = signature.inputs, signature.outputs, signature.required
         words = KERNEL.words(
-            function=machine.function,
+            function=machine.one.address,
             fallback=id(fallback),
             result_type=id(result_type),
             vector=0,
+            driver=0,
             required=required,
             inputs=len(inputs),
             outputs=len(outputs),
@@ -102,8 +109,8 @@ class KernelTable:
             default = results = 0
             if required <= k < len(inputs):
                 default = address(signature.defaults[k - required])
-            if k >= len(inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
-                kept = [None] * strategy.RECYCLED
+            if k >= len(inputs) and 8 * port.size <= LARGEST_RECYCLED:
+                kept = [None] * RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))
                 self._held.append(kept)
             words += PORT.words(
@@ -115,12 +122,12 @@ class KernelTable:
                 results=results,
             )
         self.words = np.array(words, dtype=np.int64)
-        self._machine, self._has_vector = machine, False
+        self._machine = machine
 
     def take_vector_code(self) -> None:
-        """Let calls run the compiled vector code, in a workspace of their own."""
-        workspace = None if self._has_vector else self._machine.workspace()
-        if workspace is not None:
-            self._has_vector = True
-            self._held.append(workspace)
-            self.words[KERNEL.names.index("vector")] = workspace.words.ctypes.data
+        """Let calls run the vector code, once that is compiled."""
+        vector = self._machine.vector
+        if vector is not None:
+            driver = machine_code.shared(driver_name(vector.lanes))
+            self.words[KERNEL.names.index("driver")] = driver
+            self.words[KERNEL.names.index("vector")] = vector.address

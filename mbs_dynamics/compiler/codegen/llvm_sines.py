@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code that all kernels of a process share: sine and cosine, and the loop over states."""
+"""Sine and cosine of several angles, as functions that all programs share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import math
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Pointer, Value
-
-BODY = builder.Prototype("", I32, PTR)
-"""A program's function, for one state or several: it is given the addresses of all ports."""
-
-LOOP = builder.Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I64, VOID, Pointer, Value
 
 SIN, COS = (builder.Prototype(name, DOUBLE, DOUBLE) for name in ("sin", "cos"))
 
@@ -125,26 +120,3 @@ def _library(prototype: builder.Prototype, lanes: int) -> builder.Function:
         out[lane + lanes] = f.call(COS, x.lane(lane))
     f.ret()
     return f
-
-
-def emit_loop() -> str:
-    """Return the IR of ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
-
-    It evaluates one state after the other by a function that :mod:`codegen.llvm` printed.
-    ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the next in
-    each (0: all share the same one). It returns 0, or for the first state i at which the guard k
-    fails, i times the number of guards, plus k; or -1 if there is no memory.
-    """
-    f = builder.Function(LOOP, exported=True)
-    function, states, pointers, strides, ports, guards = f.parameters
-    now = f.array(PTR, ports)
-    with f.loop(ports) as k:
-        now[k] = pointers[k]
-    with f.loop(states) as state:
-        status = f.call(function, now)
-        with f.if_(status != 0):
-            f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
-        with f.loop(ports) as k:
-            now[k] = now[k].byte(strides[k])
-    f.ret(0)
-    return builder.module([f])
