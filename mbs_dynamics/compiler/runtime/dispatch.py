@@ -20,7 +20,7 @@ import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
 from mbs_dynamics.compiler.runtime.kernel import Kernel
-from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
+from mbs_dynamics.compiler.runtime.native import python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
 from mbs_dynamics.locks import Lock
 
@@ -82,13 +82,8 @@ def emit_dispatch(name: str, offset: int) -> str:
     return module([f])
 
 
-class Dispatcher:
+class Dispatcher(vectorcall.NativeCallable):
     """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
-
-    def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Return an object of the class, or of its subclass that is called through machine code."""
-        native = layout.supported()
-        return object.__new__(vectorcall.callable_type(cls) if native else cls)
 
     __call__: Callable[..., Any]
 
@@ -111,8 +106,7 @@ class Dispatcher:
         Nothing is stored unless the options are of immutable types.
         """
         values = (*options, *(value for _, value in named))
-        native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
-        if not native or not all(map(_is_fixed, values)):
+        if not vectorcall.code_of(kernel) or not all(map(_is_fixed, values)):
             return
         names = tuple(sys.intern(name) for name, _ in named)
         with self._lock:

@@ -9,12 +9,14 @@ import math
 import types
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.codegen.c import emit_c
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
+from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir.operations import Operations
 from mbs_dynamics.compiler.passes.pipeline import lower
@@ -23,13 +25,11 @@ from mbs_dynamics.compiler.runtime.backends import checked_backend, default_back
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES, Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
+from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 from mbs_dynamics.compiler.runtime.states import aligned, table_of
 
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
-
-class Kernel:
+class Kernel(vectorcall.NativeCallable):
     """A program, compiled by one back end, as a callable on arrays.
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
@@ -48,12 +48,6 @@ class Kernel:
     SingularError if something that must be positive at this state is not.
     """
 
-    def __new__(cls, program: Program, *, backend: str | None = None, **_: Any) -> Kernel:
-        """Return an object of the class, or of its subclass that is called through machine code."""
-        chosen = default_backend() if backend is None else checked_backend(backend)
-        native = chosen == "llvm" and table.is_supported(program)
-        return object.__new__(vectorcall.callable_type(cls) if native else cls)
-
     def __init__(
         self,
         program: Program,
@@ -67,13 +61,7 @@ class Kernel:
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        self._evaluator: Machine | PlainPython
-        if self.backend == "llvm":
-            self._evaluator = Machine(program)
-        else:
-            from mbs_dynamics.compiler.runtime.plain_python import PlainPython  # rarely needed
-
-            self._evaluator = PlainPython(program)
+        self._evaluator = Machine(program) if self.backend == "llvm" else PlainPython(program)
         self._set_signature(signature)
 
     def with_defaults(self, defaults: Mapping[str, FloatArray]) -> Kernel:
@@ -92,7 +80,7 @@ class Kernel:
         self.signature = signature
         self.required, self.defaults = signature.required, signature.defaults
         self._table: table.KernelTable | None = None
-        if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
+        if isinstance(self._evaluator, Machine) and table.is_supported(self.program):
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
             self._table = table.KernelTable(signature, self.result_type, self._evaluator, fallback)
             vectorcall.attach(self, self._table.words, "mbs.call", emit_call)
@@ -119,8 +107,6 @@ class Kernel:
 
     def to_python(self) -> str:
         """Return the program as the source of a plain Python function of flat lists."""
-        from mbs_dynamics.compiler.codegen.python import emit_python
-
         return emit_python(lower(self.program, "python"))
 
     def to_llvm(self) -> str:
@@ -129,8 +115,6 @@ class Kernel:
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
-        from mbs_dynamics.compiler.codegen.c import emit_c
-
         return "#include <math.h>\n\n" + emit_c(lower(self.program, "c")).definition
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.compiler.runtime.native.layout import pointer
 from mbs_dynamics.compiler.runtime.native.python import name_symbols
 from mbs_dynamics.locks import Lock
@@ -36,22 +37,24 @@ def _kept(data: bytes) -> int:
     return ctypes.addressof(_forever[-1])
 
 
-def callable_type(base: type) -> type:
-    """Return the subclass of a class whose objects are called through machine code.
+class NativeCallable:
+    """An object that is called through machine code once that is attached; by ``__call__`` before.
 
-    Until it is attached to an object, the ``__call__`` of the class is called.
+    Where calls cannot run machine code, it is an ordinary object.
     """
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        """Return an object of the subclass with room for the addresses."""
+        return object.__new__(_native_type(cls) if layout.supported() else cls)
+
+
+def _native_type(base: type) -> type:
     with _lock:
         made = _types.get(base)
         if made is None:
             made = _types[base] = _new_type(base)
             _types[made] = made
         return made
-
-
-def is_callable_type(kind: type) -> bool:
-    """Whether a class came from :func:`callable_type`."""
-    return _types.get(kind) is kind
 
 
 def _new_type(base: type) -> type:
@@ -71,7 +74,7 @@ def _new_type(base: type) -> type:
 def attach(
     callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[str, int], str]
 ) -> None:
-    """Let calls of an object of a type from :func:`callable_type` run code that reads a table.
+    """Let calls of a :class:`NativeCallable` run code that reads a table.
 
     ``emit`` returns the IR of a vectorcall function that has a name and whose callable has the
     address of its table, which stands behind that of the function, at an offset.
@@ -86,5 +89,6 @@ def attach(
 
 
 def code_of(callee: Any) -> int:
-    """Return the address of the function that calls of an object run."""
-    return pointer(id(callee) + type(callee).__basicsize__ - 16)
+    """Return the address of the function that calls of an object run; 0 if none is attached."""
+    kind = type(callee)
+    return pointer(id(callee) + kind.__basicsize__ - 16) if _types.get(kind) is kind else 0
