@@ -26,9 +26,8 @@ from mbs_dynamics.compiler.codegen.builder import (
 BODY = Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
 
-DRIVER = Prototype(
-    *("", I64, BODY, I64, Pointer(Pointer(DOUBLE)), *[Pointer(I64)] * 2, I64, I64, I64)
-)
+COUNTS = Pointer(I64)
+DRIVER = Prototype("", I64, BODY, I64, Pointer(Pointer(DOUBLE)), COUNTS, COUNTS, I64, I64, I64)
 """``i64 f(body, states, pointers, strides, sizes, inputs, ports, guards)``.
 
 ``pointers`` are those of state 0 in each port, ``strides`` the bytes from one state to the next (0:

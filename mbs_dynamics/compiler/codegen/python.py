@@ -11,19 +11,9 @@ from typing import Any
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 
-
-class Failed(Exception):  # noqa: N818
-    """A guard was not positive; the argument is its index."""
-
-
-def _failed(guard: int) -> None:
-    raise Failed(guard)
-
-
 NAMESPACE: dict[str, Any] = {
     **{row.name: row.meaning for row in ops.ROWS if f"{row.name}(" in row.python},
     "quotient": ops.quotient,
-    "failed": _failed,
     "inf": math.inf,
     "nan": math.nan,
     "__builtins__": {},
@@ -33,16 +23,14 @@ NAMESPACE: dict[str, Any] = {
 def emit_python(module: ir.Module) -> str:
     """Return the source of ``def <name>(<inputs>)``, which takes flat lists and returns flat lists.
 
-    It refers to the names of :data:`NAMESPACE`.
+    It returns k instead if the k-th guard, counted from one, is not positive. It refers to the
+    names of :data:`NAMESPACE`.
     """
     return "\n".join([*Printer().function(module), ""])
 
 
-def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]]]:
-    """Return a module as a Python function of flat lists; one flat list per output.
-
-    The function raises :class:`Failed` where a guard is not positive.
-    """
+def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]] | int]:
+    """Return the function of :func:`emit_python`."""
     names = dict(NAMESPACE)
     exec(compile(emit_python(module), f"<{module.name}>", "exec"), names)
     return names[module.name]  # type: ignore[no-any-return]
@@ -54,14 +42,14 @@ class Printer:
     margin = "    "
 
     def function(self, module: ir.Module) -> Iterator[str]:
-        yield f"def {module.name}({', '.join(map(self.name, module.inputs))}):"
+        yield f"def {module.name}({', '.join(map(self.variable, module.inputs))}):"
         for buffer in (*module.outputs, *module.scratch):
-            yield f"    {self.name(buffer)} = [0.0] * {buffer.size}"
+            yield f"    {self.variable(buffer)} = [0.0] * {buffer.size}"
         for procedure in module.procedures:
             yield f"    def {procedure.name}():"
             yield from (self.margin + line for line in self.body(procedure.body))
         yield from self.body(module.body)
-        yield f"    return {', '.join(map(self.name, module.outputs))},"
+        yield f"    return {', '.join(map(self.variable, module.outputs))},"
 
     def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
         for statement in body:
@@ -86,11 +74,11 @@ class Printer:
             case ir.Call(procedure):
                 yield self.call(procedure)
 
-    def name(self, buffer: ir.Buffer) -> str:
+    def variable(self, buffer: ir.Buffer) -> str:
         return f"{buffer.kind}_{buffer.name}"
 
     def entry(self, buffer: ir.Buffer, at: int) -> str:
-        return f"{self.name(buffer)}[{at}]"
+        return f"{self.variable(buffer)}[{at}]"
 
     def operand(self, x: ir.Operand) -> str:
         return f"t{x}" if isinstance(x, int) else repr(x)
@@ -105,7 +93,7 @@ class Printer:
         return f"{entry} = {value}"
 
     def check(self, value: str, status: int) -> str:
-        return f"if not {value} > 0.0: failed({status - 1})"
+        return f"if not {value} > 0.0: return {status}"
 
     def call(self, procedure: ir.Procedure) -> str:
         return f"{procedure.name}()"

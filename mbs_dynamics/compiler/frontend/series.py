@@ -120,9 +120,6 @@ class Series:
         pairs = zip(self._coefficients(x), self._coefficients(y), strict=True)
         return Series([functions.select(condition, a, b) for a, b in pairs])
 
-    def __lt__(self, other: Any) -> Any:
-        return self.c[0] < self._coefficients(other)[0]
-
     def __gt__(self, other: Any) -> Any:
         return self.c[0] > self._coefficients(other)[0]
 

@@ -37,11 +37,6 @@ def evaluate_on(
     def operand(x: int | float) -> Any:
         return x if isinstance(x, float) else values[x]
 
-    def entry(buffer: ir.Buffer, k: int) -> int:
-        if not 0 <= k < buffer.size:
-            raise IndexError(f"{buffer}[{k}], of {buffer.size} entries")
-        return k
-
     def run(body: ir.Block) -> None:
         for statement in body:
             match statement:
@@ -50,9 +45,9 @@ def evaluate_on(
                         raise BackendError(f"{module.name}: no {op!r} is available in this system")
                     values[value] = meaning[op](*[operand(x) for x in args])
                 case ir.Load(value, buffer, at):
-                    values[value] = memory[buffer][entry(buffer, at)]
+                    values[value] = memory[buffer][at]
                 case ir.Store(buffer, at, x):
-                    memory[buffer][entry(buffer, at)] = operand(x)
+                    memory[buffer][at] = operand(x)
                 case ir.Sines(buffer, first, angles, width):
                     for k, angle in enumerate(map(operand, angles)):
                         memory[buffer][first + k] = meaning[ops.SIN](angle)

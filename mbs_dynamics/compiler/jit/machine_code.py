@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
 from mbs_dynamics.compiler.codegen.llvm_drivers import driver_name, emit_driver
 from mbs_dynamics.compiler.codegen.llvm_sines import emit_sines, sines
 from mbs_dynamics.compiler.jit import cache
@@ -184,14 +183,6 @@ class MachineCode:
         if hasattr(self, "_library") and not sys.is_finalizing():
             with lock:
                 self._library.close()
-
-
-@functools.cache
-def c_type(function: Prototype) -> Any:
-    """Return the C type of a function. ctypes releases the interpreter lock while it runs."""
-    integers = {I32: ctypes.c_int32, I64: ctypes.c_int64}
-    types = function.returns, *function.parameters
-    return ctypes.CFUNCTYPE(*[integers.get(name_of(x), ctypes.c_void_p) for x in types])
 
 
 LANES = (2, 4, 8)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,9 @@ from mbs_dynamics.locks import Lock
 LEAST_STATES = 64
 """States from which on several are evaluated at once, by code compiled when it is first used."""
 
+C_DRIVER = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + len(DRIVER.parameters)))
+"""Type of a driver, whose pointers are passed as integers. ctypes releases Python's lock."""
+
 
 class Code:
     """A program as machine code for one state, or for as many at once as there are lanes."""
@@ -35,7 +39,7 @@ class Code:
         words = [(address(x), x.strides[0], x.shape[1]) for x in tables]
         columns = np.array(words, dtype=np.int64).reshape(-1, 3).T.copy()
         counts = len(self.program.inputs), len(tables), len(self.program.guards)
-        driver = llvm.c_type(DRIVER)(llvm.shared(driver_name(self.lanes)))
+        driver = C_DRIVER(llvm.shared(driver_name(self.lanes)))
         return int(driver(self.address, states, *map(address, columns), *counts))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.codegen.python import Failed, compile_python
+from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes.pipeline import lower
 
@@ -22,10 +22,9 @@ class PlainPython:
     def evaluate(self, states: int, tables: Sequence[FloatArray], *, in_turn: bool = False) -> int:
         inputs, guards = len(self.program.inputs), len(self.program.guards)
         for k in range(states):
-            try:
-                results = self._function(*[x[k].tolist() for x in tables[:inputs]])
-            except Failed as failed:
-                return k * guards + int(failed.args[0]) + 1
+            results = self._function(*[x[k].tolist() for x in tables[:inputs]])
+            if isinstance(results, int):
+                return k * guards + results
             for table, values in zip(tables[inputs:], results, strict=True):
                 table[k] = values
         return 0

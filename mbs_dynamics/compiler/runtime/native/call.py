@@ -135,8 +135,7 @@ def result() -> Function:
     f = Function(RESULT, attributes="alwaysinline")
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
-    recycles = one & (kept != NULL)
-    with f.if_(recycles), f.loop(RECYCLED) as place, f.block() as checks:
+    with f.if_(one), f.loop(RECYCLED) as place, f.block() as checks:
         array = kept[place]  # None, or changed in shape or flags by its last owner
         checks.leave_unless(array.references == 1)
         own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
@@ -153,7 +152,7 @@ def result() -> Function:
     first = f.select(one, 1, 0)
     what = (ndim + 1 - first).to(I32), shape.at(first), python.DOUBLES, NULL, NULL, 0, 0, NULL
     new = f.call(python.NEW_ARRAY, f.symbol(python.NDARRAY), *what)
-    with f.if_(recycles & (new != NULL)):
+    with f.if_(one & (new != NULL)):
         older, oldest = kept[0], kept[1]
         f.call(python.INC_REF, new)
         kept[0] = new

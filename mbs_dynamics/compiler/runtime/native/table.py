@@ -26,9 +26,6 @@ MOST_PORTS, MOST_AXES = 32, 16
 RECYCLED = 2
 """Results of an output that a kernel keeps: `x = kernel(q)` holds one during the next call."""
 
-LARGEST_RECYCLED = 1 << 20
-"""Bytes from which on results are not kept."""
-
 PORT = Struct.of_words(
     ndim=I64,
     shape=Pointer(I64),
@@ -38,8 +35,7 @@ PORT = Struct.of_words(
     results=Pointer(Pointer(layout.ARRAY)),
 )
 """An input or output: the number of axes, the shape, the strides and the number of entries, the
-address of an input's default entries, and the last results of an output, null if they are not kept.
-"""
+address of an input's default entries, and the last results of an output."""
 
 KERNEL = Struct.of_words(
     function=BODY,
@@ -109,7 +105,7 @@ class KernelTable:
             default = results = 0
             if required <= k < len(inputs):
                 default = address(signature.defaults[k - required])
-            if k >= len(inputs) and 8 * port.size <= LARGEST_RECYCLED:
+            if k >= len(inputs):
                 kept = [None] * RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))
                 self._held.append(kept)
