@@ -16,8 +16,8 @@ from test_emitters import critical_angles
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.llvm_sines import HALF_PI
 from mbs_dynamics.compiler.runtime import machine
+from mbs_dynamics.compiler.runtime.arguments import table_of
 from mbs_dynamics.compiler.runtime.machine import Code
-from mbs_dynamics.compiler.runtime.states import table_of
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")

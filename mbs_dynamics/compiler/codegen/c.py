@@ -153,6 +153,6 @@ class _C(Printer):
     def check(self, value: str, status: int) -> str:
         return f"if (!({value} > {self.operand(0.0)})) return {status};"
 
-    def call(self, procedure: ir.Procedure) -> str:
+    def call(self, procedure: ir.Call) -> str:
         given = [*(["memory"] if self.memory else []), *self.ports.values()]
         return f"{self.name}_{procedure.name}({', '.join(given)});"

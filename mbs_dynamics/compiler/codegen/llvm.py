@@ -51,7 +51,7 @@ class _Layout:
             # odd numbers of lines, so that all sets of a cache serve the same entries of many
             self.lines += -(-buffer.size * lanes // LINE) | 1
 
-    def prototype(self, procedure: ir.Procedure) -> builder.Prototype:
+    def prototype(self, procedure: ir.Call) -> builder.Prototype:
         """Return the function of a procedure, whose arguments are the memory and the ports."""
         name = f'"{self.prefix}.{procedure.name}"'
         return builder.Prototype(name, VOID, PTR, builder.Pointer(PTR))
@@ -76,7 +76,7 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     return f
 
 
-def _procedure(layout: _Layout, procedure: ir.Procedure) -> builder.Function:
+def _procedure(layout: _Layout, procedure: ir.Call) -> builder.Function:
     f = _Function(layout, layout.prototype(procedure))
     f.enter(*f.parameters)
     f.body(procedure.body)
@@ -124,8 +124,8 @@ class _Function(builder.Function):
                     self.sines(statement)
                 case ir.Check(value, status):
                     self.checks.append((self.values[value], status))
-                case ir.Call(procedure):
-                    self.call(self.layout.prototype(procedure), self.memory, self.ports)
+                case ir.Call():
+                    self.call(self.layout.prototype(statement), self.memory, self.ports)
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
         x, row = args[0], ops.TABLE[op]

@@ -60,7 +60,7 @@ class Printer:
         match statement:
             case ir.Let(value, op, args):
                 computed = self.expression(op, [self.operand(x) for x in args])
-                yield self.define(value, computed, condition=op in ops.CONDITIONS)
+                yield self.define(value, computed, condition=ops.TABLE[op].is_condition)
             case ir.Load(value, buffer, at):
                 yield self.define(value, self.entry(buffer, at))
             case ir.Store(buffer, at, x):
@@ -71,8 +71,8 @@ class Printer:
                         yield self.assign(self.entry(buffer, place), self.expression(op, [angle]))
             case ir.Check(value, status):
                 yield self.check(self.operand(value), status)
-            case ir.Call(procedure):
-                yield self.call(procedure)
+            case ir.Call():
+                yield self.call(statement)
 
     def variable(self, buffer: ir.Buffer) -> str:
         return f"{buffer.kind}_{buffer.name}"
@@ -95,5 +95,5 @@ class Printer:
     def check(self, value: str, status: int) -> str:
         return f"if not {value} > 0.0: return {status}"
 
-    def call(self, procedure: ir.Procedure) -> str:
+    def call(self, procedure: ir.Call) -> str:
         return f"{procedure.name}()"

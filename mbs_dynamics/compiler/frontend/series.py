@@ -86,7 +86,7 @@ class Series:
 
         Raises TraceError for one without a rule for series.
         """
-        if op in ops.CONDITIONS:  # by the present values
+        if ops.TABLE[op].is_condition:  # by the present values
             return ops.on(op, *(self._coefficients(x)[0] for x in operands))
         if op not in (ops.SIN, ops.COS, ops.SQRT):
             raise TraceError(f"the operation {op!r} has no derivatives with respect to time")

@@ -54,8 +54,8 @@ def evaluate_on(
                         memory[buffer][first + width + k] = meaning[ops.COS](angle)
                 case ir.Check(value, status):
                     check(operand(value), status)
-                case ir.Call(procedure):
-                    run(procedure.body)
+                case ir.Call(_, statements):
+                    run(statements)
 
     run(module.body)
     return {buffer.name: memory[buffer] for buffer in module.outputs}

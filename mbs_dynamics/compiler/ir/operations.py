@@ -144,9 +144,6 @@ ROWS = [
 TABLE: dict[str, Operation] = {row.name: row for row in ROWS}
 """The operations by name."""
 
-CONDITIONS = frozenset(row.name for row in ROWS if row.is_condition)
-"""Operations whose values are conditions, not numbers."""
-
 
 class Operations(NamedTuple):
     """How many operations of each kind a program has.

@@ -20,13 +20,12 @@ from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir.operations import Operations
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
+from mbs_dynamics.compiler.runtime.arguments import Signature, result_type, table_of
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.machine import LEAST_STATES, Machine
+from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.compiler.runtime.plain_python import PlainPython
-from mbs_dynamics.compiler.runtime.states import aligned, table_of
 
 
 class Kernel(vectorcall.NativeCallable):
@@ -146,8 +145,7 @@ class Kernel(vectorcall.NativeCallable):
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
-        empty = aligned if states >= LEAST_STATES else np.empty
-        outputs = [empty(batch + port.shape) for port in self.outputs]
+        outputs = [np.empty(batch + port.shape) for port in self.outputs]
         tables = [table_of(x, port, batch) for x, port in zip(arrays, self.inputs, strict=True)]
         written = zip(outputs, self.outputs, strict=True)
         tables += [x.reshape(states, port.size) for x, port in written]

@@ -15,7 +15,7 @@ from mbs_dynamics.compiler.codegen.llvm_drivers import DRIVER, driver_name
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.states import address
+from mbs_dynamics.compiler.runtime.arguments import address
 from mbs_dynamics.locks import Lock
 
 LEAST_STATES = 64

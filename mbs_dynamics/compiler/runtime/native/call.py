@@ -34,9 +34,6 @@ RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
 LEAST_UNLOCKED = 256
 """States from which on other threads of Python may run meanwhile."""
 
-LARGEST_BATCH = 1 << 20
-"""Bytes of results from which on Python makes those of batches, aligned to lines of the cache."""
-
 ONE_STATE, REFUSED = -1, -2
 """In place of a number of states: for an array without a batch axis, and for what Python takes."""
 
@@ -128,10 +125,7 @@ def checked() -> Function:
 
 
 def result() -> Function:
-    """Return ``PyObject *mbs.result(port, states)``, recycled or new.
-
-    Null after an exception, and without one for a large result, which is better made in Python.
-    """
+    """Return ``PyObject *mbs.result(port, states)``, recycled or new; null after an exception."""
     f = Function(RESULT, attributes="alwaysinline")
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
@@ -143,8 +137,6 @@ def result() -> Function:
         checks.leave_unless(array.weak_references == NULL)
         array.references = 2
         f.ret(array)
-    with f.if_(states * port.size * 8 > LARGEST_BATCH):
-        f.ret(NULL)
     shape = f.array(I64, MOST_AXES)
     shape[0] = states
     with f.loop(ndim) as axis:

@@ -14,10 +14,9 @@ from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Str
 from mbs_dynamics.compiler.codegen.llvm_drivers import BODY, DRIVER, driver_name
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime.arguments import Signature
+from mbs_dynamics.compiler.runtime.arguments import Signature, address
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.compiler.runtime.states import address
 from mbs_dynamics.errors import log_once
 
 MOST_PORTS, MOST_AXES = 32, 16
@@ -106,8 +105,8 @@ class KernelTable:
             if required <= k < len(inputs):
                 default = address(signature.defaults[k - required])
             if k >= len(inputs):
-                kept = [None] * RECYCLED
-                results = layout.pointer(id(kept) + layout.LIST.offset("items"))
+                kept = np.full(RECYCLED, None, dtype=object)
+                results = address(kept)
                 self._held.append(kept)
             words += PORT.words(
                 ndim=len(port.shape),
