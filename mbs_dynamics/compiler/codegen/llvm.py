@@ -20,16 +20,14 @@ from mbs_dynamics.compiler.ir import operations as ops
 STACK = 1 << 18
 """Bytes of scratch memory from which on it comes from the heap."""
 
-NO_MEMORY = -1
-"""Value that a function returns if the heap is exhausted."""
-
 
 def emit_llvm(module: ir.Module, lanes: int = 1) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)``; ports are the addresses of inputs and outputs.
 
     All are addresses of doubles. For one state the function returns the status. For several, entry
     k of state j of a port is at ``lanes * k + j``, the statuses of all states are stored at the
-    address that follows those of the ports, and the function returns 0 if all are 0.
+    address that follows those of the ports, and the function returns 0 if all are 0. If there is no
+    memory, it returns -1.
     """
     layout = _Layout(module, lanes)
     functions = [*(_procedure(layout, x) for x in module.procedures), _main(layout, module)]
@@ -66,7 +64,7 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     else:
         heap, memory = f.heap(size)
         with f.if_(heap == builder.NULL):
-            f.ret(NO_MEMORY)
+            f.ret(-1)
     f.enter(memory, *f.parameters)
     f.body(module.body)
     status = f.final_status()
