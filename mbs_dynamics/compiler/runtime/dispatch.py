@@ -20,7 +20,7 @@ import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
 from mbs_dynamics.compiler.runtime.kernel import Kernel
-from mbs_dynamics.compiler.runtime.native import python, vectorcall
+from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
 from mbs_dynamics.locks import Lock
 
@@ -37,7 +37,7 @@ ENTRY = Struct.of_words(
     names=Pointer(TUPLE),
     options=Pointer(TUPLE),
     kernel=Pointer(OBJECT),
-    call=python.VECTORCALL,
+    call=vectorcall.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
 names, and how many arrays follow the owner; the names, and the values of all that follows the
@@ -52,9 +52,9 @@ def emit_dispatch(name: str, offset: int) -> str:
 
     The function has the address of its table at an offset.
     """
-    f, table = python.vectorcall_function(name, offset, DISPATCH)
+    f, table = vectorcall.vectorcall_function(name, offset, DISPATCH)
     _, args, nargsf, kwnames = f.parameters
-    given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
+    given, named = nargsf & vectorcall.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
         named.value = kwnames.size
     with f.if_(given > 0):
@@ -74,11 +74,11 @@ def emit_dispatch(name: str, offset: int) -> str:
             result = f.call(entry.call, kernel, args.at(1), arrays, NULL)
             left = kernel.references - 1
             with f.if_(left == 0):
-                f.call(python.DEC_REF, kernel)
+                f.call(vectorcall.DEC_REF, kernel)
                 f.ret(result)
             kernel.references = left
             f.ret(result)
-    f.ret(f.call(python.CALL, table.fallback, args, nargsf, kwnames))
+    f.ret(f.call(vectorcall.CALL, table.fallback, args, nargsf, kwnames))
     return module([f])
 
 

@@ -22,10 +22,9 @@ from mbs_dynamics.compiler.ir.operations import Operations
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type, table_of
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.machine import Machine
+from mbs_dynamics.compiler.runtime.machine import Machine, PlainPython
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
-from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
 
 class Kernel(vectorcall.NativeCallable):

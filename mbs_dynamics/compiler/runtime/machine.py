@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The back end llvm: a program as machine code for one state, and as vector code for many."""
+"""Programs that evaluate tables of states: as machine code, vector code or plain Python."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_drivers import DRIVER, driver_name
+from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.pipeline import lower
@@ -65,3 +66,21 @@ class Machine:
             if self.vector is None:
                 self.vector = Code(self.one.program, llvm.vector_lanes())
         return self.vector.evaluate(states, tables)
+
+
+class PlainPython:
+    """A program in plain Python. Its methods are those of :class:`Machine`."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._function = compile_python(lower(program, "python"))
+
+    def evaluate(self, states: int, tables: Sequence[FloatArray], *, in_turn: bool = False) -> int:
+        inputs, guards = len(self.program.inputs), len(self.program.guards)
+        for k in range(states):
+            results = self._function(*[x[k].tolist() for x in tables[:inputs]])
+            if isinstance(results, int):
+                return k * guards + results
+            for table, values in zip(tables[inputs:], results, strict=True):
+                table[k] = values
+        return 0

@@ -18,7 +18,7 @@ from __future__ import annotations
 from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function, Pointer, Value
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
-from mbs_dynamics.compiler.runtime.native import layout, python
+from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
 from mbs_dynamics.compiler.runtime.native.table import (
     KERNEL,
@@ -46,9 +46,9 @@ def emit_call(name: str, offset: int) -> str:
     The kernel has the address of its table at an offset. The fast path is taken with the inputs
     without a default, or with all inputs, in order.
     """
-    f, kernel = python.vectorcall_function(name, offset, KERNEL)
+    f, kernel = vectorcall.vectorcall_function(name, offset, KERNEL)
     _, args, nargsf, kwnames = f.parameters
-    given = nargsf & python.POSITIONAL
+    given = nargsf & vectorcall.POSITIONAL
     inputs, outputs, ports = kernel.inputs, kernel.outputs, kernel.ports
     count = inputs + outputs
     pointers, strides = f.array(PTR, MOST_PORTS), f.array(I64, MOST_PORTS)
@@ -85,19 +85,19 @@ def emit_call(name: str, offset: int) -> str:
             _evaluate(f, attempt, kernel, pointers, strides, states.value)
             with f.if_(outputs == 1):
                 f.ret(results[0])
-            new = f.call(python.TUPLE_NEW, outputs)
+            new = f.call(vectorcall.TUPLE_NEW, outputs)
             attempt.leave_if(new == NULL)
             with f.loop(outputs) as k:
-                f.call(python.TUPLE_SET_ITEM, new, k, results[k])
+                f.call(vectorcall.TUPLE_SET_ITEM, new, k, results[k])
             # a named tuple has the layout of a tuple
-            f.call(python.INC_REF, kernel.result_type)
+            f.call(vectorcall.INC_REF, kernel.result_type)
             new.to(Pointer(TUPLE)).type = kernel.result_type
             f.ret(new)
         with f.loop(made.value) as k:
-            f.call(python.DEC_REF, results[k])
-        f.call(python.ERR_CLEAR)
-    f.ret(f.call(python.CALL, kernel.fallback, args, nargsf, kwnames))
-    return builder.module([checked(), result(), f], python.OBJECTS)
+            f.call(vectorcall.DEC_REF, results[k])
+        f.call(vectorcall.ERR_CLEAR)
+    f.ret(f.call(vectorcall.CALL, kernel.fallback, args, nargsf, kwnames))
+    return builder.module([checked(), result(), f], vectorcall.OBJECTS)
 
 
 def checked() -> Function:
@@ -109,8 +109,8 @@ def checked() -> Function:
     f = Function(CHECKED, attributes="alwaysinline")
     array, port, flags = f.parameters
     with f.block() as checks:
-        checks.leave_unless(array.type == f.symbol(python.NDARRAY))
-        exact = (array.dtype == f.symbol(python.FLOAT64)) & ((array.flags & flags) == flags)
+        checks.leave_unless(array.type == f.symbol(vectorcall.NDARRAY))
+        exact = (array.dtype == f.symbol(vectorcall.FLOAT64)) & ((array.flags & flags) == flags)
         axes = array.ndim.to(I64) - port.ndim
         checks.leave_unless(exact & ((axes == 0) | (axes == 1)))
         with f.loop(port.ndim) as axis:
@@ -142,14 +142,14 @@ def result() -> Function:
     with f.loop(ndim) as axis:
         shape[axis + 1] = port.shape[axis]
     first = f.select(one, 1, 0)
-    what = (ndim + 1 - first).to(I32), shape.at(first), python.DOUBLES, NULL, NULL, 0, 0, NULL
-    new = f.call(python.NEW_ARRAY, f.symbol(python.NDARRAY), *what)
+    what = (ndim + 1 - first).to(I32), shape.at(first), vectorcall.DOUBLES, NULL, NULL, 0, 0, NULL
+    new = f.call(vectorcall.NEW_ARRAY, f.symbol(vectorcall.NDARRAY), *what)
     with f.if_(one & (new != NULL)):
         older, oldest = kept[0], kept[1]
-        f.call(python.INC_REF, new)
+        f.call(vectorcall.INC_REF, new)
         kept[0] = new
         kept[1] = older
-        f.call(python.DEC_REF, oldest)  # may run Python, so it comes last
+        f.call(vectorcall.DEC_REF, oldest)  # may run Python, so it comes last
     f.ret(new)
     return f
 
@@ -164,11 +164,11 @@ def _evaluate(
         with f.loop(count) as k:
             sizes[k] = kernel.ports[k].size
         with f.if_(states >= LEAST_UNLOCKED):
-            thread.value = f.call(python.SAVE_THREAD)
+            thread.value = f.call(vectorcall.SAVE_THREAD)
         where = pointers, strides, sizes
         status = f.call(kernel.driver, kernel.vector, states, *where, kernel.inputs, count, 1)
         with f.if_(states >= LEAST_UNLOCKED):
-            f.call(python.RESTORE_THREAD, thread.value)
+            f.call(vectorcall.RESTORE_THREAD, thread.value)
         block.leave_unless(status == 0)
     with f.if_(states < LEAST_STATES), f.loop(f.select(states == ONE_STATE, 1, states)):
         block.leave_unless(f.call(kernel.function, pointers) == 0)
