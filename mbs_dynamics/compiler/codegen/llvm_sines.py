@@ -53,19 +53,22 @@ def sines(lanes: int) -> builder.Prototype:
 
 
 def emit_sines(lanes: int) -> str:
-    """Return the IR of the function :func:`sines`, after what it calls.
+    """Return the IR of the function :func:`sines`.
 
-    Absolute angles beyond :data:`TRIG_RANGE`, and NaN, are passed to the C library by a separate
-    function, whose use of the stack would otherwise add a tenth to the time.
+    Absolute angles beyond :data:`TRIG_RANGE`, and NaN, are passed to the C library.
     """
     f = builder.Function(sines(lanes), exported=True)
     x, out = f.parameters
-    far = builder.Prototype(f"mbs.far{lanes}", VOID, x.kind, Pointer(DOUBLE))
     out[0], out[1] = _sine_and_cosine(f, x, lanes)
-    with f.if_(_is_far(f, x, lanes).cast("bitcast", f"i{lanes}") != 0):
-        f.call(far, x, out)
+    absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
+    limit = f.operand(TRIG_RANGE, x.kind)
+    far = f.new(builder.vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
+    numbers = out.to(Pointer(DOUBLE))
+    with f.if_(far.cast("bitcast", f"i{lanes}") != 0), f.loop(lanes) as lane, f.if_(far.lane(lane)):
+        numbers[lane] = f.call(SIN, x.lane(lane))
+        numbers[lane + lanes] = f.call(COS, x.lane(lane))
     f.ret()
-    return builder.module([_library(far, lanes), f])
+    return builder.module([f])
 
 
 def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, Value]:
@@ -101,22 +104,3 @@ def _polynomial(f: builder.Function, z: Value, coefficients: Sequence[float]) ->
     for c in reversed(coefficients[:-1]):
         value = f.product_plus(value, z, c)
     return value
-
-
-def _is_far(f: builder.Function, x: Value, lanes: int) -> Value:
-    """Emit whether angles are beyond the range, or NaN."""
-    absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
-    limit = f.operand(TRIG_RANGE, x.kind)
-    return f.new(builder.vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
-
-
-def _library(prototype: builder.Prototype, lanes: int) -> builder.Function:
-    """Return ``void mbs.far<lanes>(x, out)``: the sines and cosines of angles that are far."""
-    f = builder.Function(prototype, attributes="noinline cold")
-    x, out = f.parameters
-    far = _is_far(f, x, lanes)
-    with f.loop(lanes) as lane, f.if_(far.lane(lane)):
-        out[lane] = f.call(SIN, x.lane(lane))
-        out[lane + lanes] = f.call(COS, x.lane(lane))
-    f.ret()
-    return f

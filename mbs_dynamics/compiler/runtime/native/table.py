@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -64,16 +63,6 @@ def is_supported(program: Program) -> bool:
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
 
 
-@functools.cache
-def _extents(shape: tuple[int, ...]) -> int:
-    """Return the address of a shape, followed by the strides of a C-contiguous array."""
-    _forever.append(np.array([shape, np.empty(shape).strides], np.int64))
-    return address(_forever[-1])
-
-
-_forever: list[Any] = []
-
-
 class KernelTable:
     """The table of one kernel and the memory that it points to; must live as long as the kernel.
 
@@ -100,7 +89,8 @@ class KernelTable:
         )
         self._held: list[Any] = [fallback, signature.defaults, result_type]
         for k, port in enumerate((*inputs, *outputs)):
-            extents = _extents(port.shape)
+            extents = np.array([port.shape, np.empty(port.shape).strides], np.int64)
+            self._held.append(extents)
             default = results = 0
             if required <= k < len(inputs):
                 default = address(signature.defaults[k - required])
@@ -110,8 +100,8 @@ class KernelTable:
                 self._held.append(kept)
             words += PORT.words(
                 ndim=len(port.shape),
-                shape=extents,
-                strides=extents + 8 * len(port.shape),
+                shape=address(extents),
+                strides=address(extents) + 8 * len(port.shape),
                 size=port.size,
                 default=default,
                 results=results,
