@@ -272,13 +272,9 @@ class Block:
     def __init__(self, code: Function, end: str) -> None:
         self._code, self._end = code, end
 
-    def leave(self) -> None:
-        """Continue after the block."""
-        self._code.jump(self._end)
-
     def leave_if(self, condition: Value) -> None:
         with self._code.if_(condition):
-            self.leave()
+            self._code.jump(self._end)
 
     def leave_unless(self, condition: Value) -> None:
         self._code.branch(condition, following := self._code.label(), self._end)

@@ -40,9 +40,7 @@ LOAD_TILE, STORE_TILE = (
     Prototype(f"mbs.{name}_tile", VOID, Pointer(DOUBLE), I64, Pointer(DOUBLE), I64)
     for name in ("load", "store")
 )
-MINIMUM, MAXIMUM = (
-    Prototype(builder.intrinsic(name, I64), I64, I64, I64) for name in ("smin", "smax")
-)
+MINIMUM = Prototype(builder.intrinsic("smin", I64), I64, I64, I64)
 
 
 def driver_name(lanes: int) -> str:
@@ -83,14 +81,14 @@ def _in_tiles(f: builder.Function, lanes: int) -> None:
     body, states, pointers, strides, sizes, inputs, ports, guards = f.parameters
     entries, areas = f.variable(I64, lanes), f.array(Pointer(DOUBLE), ports + 1)
     with f.loop(ports) as k:
-        entries.value = entries.value + f.call(MAXIMUM, sizes[k], lanes) * lanes
+        entries.value = entries.value + (sizes[k] + lanes) * lanes
     heap, memory = f.heap(entries.value * builder.WORD)
     with f.if_(heap == builder.NULL):
         f.ret(-1)
     area = f.variable(Pointer(DOUBLE), memory)
     with f.loop(ports) as k:
         areas[k] = area.value
-        area.value = area.value.at(f.call(MAXIMUM, sizes[k], lanes) * lanes)
+        area.value = area.value.at((sizes[k] + lanes) * lanes)
     areas[ports] = area.value
     statuses = area.value.to(Pointer(I32))
     with f.loop(inputs) as k, f.if_(strides[k] == 0):

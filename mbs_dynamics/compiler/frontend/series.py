@@ -33,9 +33,6 @@ class Series:
     def __init__(self, coefficients: Sequence[Coefficient]) -> None:
         self.c = tuple(coefficients)
 
-    def __repr__(self) -> str:
-        return f"Series{self.c}"
-
     @property
     def order(self) -> int:
         """The highest power of time that is kept."""
@@ -90,7 +87,7 @@ class Series:
             return ops.on(op, *(self._coefficients(x)[0] for x in operands))
         if op not in (ops.SIN, ops.COS, ops.SQRT):
             raise TraceError(f"the operation {op!r} has no derivatives with respect to time")
-        return {ops.SIN: self.sin, ops.COS: self.cos, ops.SQRT: self.sqrt}[op]()
+        return getattr(self, op)()
 
     def sin(self) -> Series:
         return self._sin_cos()[0]

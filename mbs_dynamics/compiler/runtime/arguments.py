@@ -73,8 +73,6 @@ class Signature:
         """Return the shape to which the batch axes of all inputs broadcast."""
         given = zip(self.inputs, arrays, strict=True)
         leading = [array.shape[: array.ndim - len(port.shape)] for port, array in given]
-        if not any(leading):  # most calls
-            return ()
         try:
             return np.broadcast_shapes(*leading)
         except ValueError:

@@ -21,7 +21,7 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native import vectorcall
-from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
+from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.locks import Lock
 
 ENTRIES = 16
@@ -36,7 +36,7 @@ ENTRY = Struct.of_words(
     arrays=I64,
     names=Pointer(TUPLE),
     options=Pointer(TUPLE),
-    kernel=Pointer(OBJECT),
+    kernel=PTR,
     call=vectorcall.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
@@ -70,13 +70,9 @@ def emit_dispatch(name: str, offset: int) -> str:
             with f.loop(given + named.value - arrays - 1) as option:
                 same.leave_unless(options[option] == entry.options.items[option])
             kernel = entry.kernel
-            kernel.references = kernel.references + 1  # the entry may be freed meanwhile
+            f.call(vectorcall.INC_REF, kernel)  # the entry may be freed meanwhile
             result = f.call(entry.call, kernel, args.at(1), arrays, NULL)
-            left = kernel.references - 1
-            with f.if_(left == 0):
-                f.call(vectorcall.DEC_REF, kernel)
-                f.ret(result)
-            kernel.references = left
+            f.call(vectorcall.DEC_REF, kernel)
             f.ret(result)
     f.ret(f.call(vectorcall.CALL, table.fallback, args, nargsf, kwnames))
     return module([f])

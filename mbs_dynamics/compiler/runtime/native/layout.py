@@ -18,7 +18,6 @@ from mbs_dynamics.compiler.codegen.builder import I32, I64, PTR, Inline, Pointer
 OLDEST = (3, 10)
 """The first version of CPython with the functions that are called. Later ones are probed."""
 
-OBJECT = Struct(references=(0, I32), type=(8, PTR))
 ARRAY = Struct(
     references=(0, I32),
     type=(8, PTR),
