@@ -116,7 +116,11 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
 
 
 def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> None:
-    """Raise TimeSeriesError for a load that no arm carries, if the unit was not stated."""
+    """Raise TimeSeriesError for no load, or one that no arm carries if the unit was not stated."""
+    if mass < LIGHTEST:
+        raise recording.error(
+            f"the torques show a load of {mass:.3g} kg on {link!r}, which is none"
+        )
     arm = sum(float(body.inertia.mass) for body in model.bodies)
     if mass > HEAVIEST * arm and "tau" not in recording.declared:
         raise recording.error(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +72,18 @@ def read_csv(path: Path) -> Columns:
     """Return the columns of a table: a line of names, then lines of numbers.
 
     Cells are separated by commas, semicolons, tabs or blanks. Lines that begin with ``#`` are
-    comments, except that the first line may begin so. Raises TimeSeriesError, with the number of
-    the line.
+    comments, except that the names may follow the last ``#`` before the numbers. Raises
+    TimeSeriesError, with the number of the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TimeSeriesError(f"{path}: cannot be read as text in UTF-8: {error}") from error
     lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
-    lines = lines[:1] + [(k, line) for k, line in lines[1:] if not line.startswith("#")]
+    table = [place for place, (_, line) in enumerate(lines) if not line.startswith("#")]
+    if table and table[0] > 0 and _is_number(re.split(r"[,;\s]", lines[table[0]][1])[0]):
+        table.insert(0, table[0] - 1)
+    lines = [lines[place] for place in table]
     if len(lines) < 2:
         raise TimeSeriesError(f"{path}: has no header, or no lines of numbers")
     header = lines[0][1].lstrip("# ")
