@@ -116,11 +116,7 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
 
 
 def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> None:
-    """Raise TimeSeriesError for no load, or one that no arm carries if the unit was not stated."""
-    if mass < LIGHTEST:
-        raise recording.error(
-            f"the torques show a load of {mass:.3g} kg on {link!r}, which is none"
-        )
+    """Raise TimeSeriesError for a load that no arm carries, if the unit was not stated."""
     arm = sum(float(body.inertia.mass) for body in model.bodies)
     if mass > HEAVIEST * arm and "tau" not in recording.declared:
         raise recording.error(
@@ -179,6 +175,9 @@ def identify_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
     checked = Data.read(carrying, [recording], speed).notes
+    if inertia.mass < LIGHTEST:
+        text = f"the torques show a load of {inertia.mass:.3g} kg on {link!r}, which is none"
+        raise recording.error(text)
     residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]

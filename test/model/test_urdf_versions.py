@@ -93,4 +93,4 @@ def test_commands_that_need_a_urdf_refuse_an_mjcf(tmp_path, capsys):
 
 def test_a_version_that_does_not_exist_is_refused():
     with pytest.raises(UrdfError, match=r"version of a URDF must be 1.0 to 1.2; got '2.0'"):
-        load(robot().replace("<robot", '<robot version="2.0"', 1))
+        load(robot().replace('version="1.1"', 'version="2.0"'))
