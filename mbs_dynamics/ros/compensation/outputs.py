@@ -21,6 +21,7 @@ from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
+from mbs_dynamics.ros.compensation.handover import UNKNOWN_NODE
 from mbs_dynamics.ros.performance import Report
 
 FLUSH_TIMEOUT = Duration(seconds=4.0)
@@ -115,7 +116,11 @@ class CommandOutputs:
         """Return the full names of the other nodes that publish on a topic of the node."""
         resolved = self._node.resolve_topic_name(topic)
         names = {full_name(one) for one in self._node.get_publishers_info_by_topic(resolved)}
-        return sorted(names - {self._node.get_fully_qualified_name()})
+        others = names - {self._node.get_fully_qualified_name()}
+        return sorted(
+            "a node whose name is not known yet" if name.endswith(UNKNOWN_NODE) else name
+            for name in others
+        )
 
     def subscribers(self) -> list[str]:
         """Return the full names of the nodes that subscribe to the command topic."""

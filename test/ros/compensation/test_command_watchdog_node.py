@@ -101,7 +101,7 @@ def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_o
         assert arm.there.state("forward_effort_controller") == "inactive"
         assert arm.there.state("holder") == "active"
         assert [0.0, 0.0] not in arm.heard  # the arm is handed over, not let go
-        assert arm.level("watchdog") == DiagnosticStatus.WARN
+        arm.until(lambda: arm.level("watchdog") == DiagnosticStatus.WARN)
         assert "deactivated 'forward_effort_controller', activated 'holder'" in process.log
         assert process.stop() == 0
 

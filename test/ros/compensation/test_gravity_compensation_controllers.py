@@ -75,7 +75,7 @@ def test_a_controller_is_found_by_the_resolved_topic(ros):
         manager = StandIn(owner, left_efforts=("active", *swapped), right_efforts=("active",))
         arm.executor.add_node(owner)
         arm.waits(lambda: "'left_efforts' has other order" in arm.ask(True).message)
-        assert arm.enabled[-1:] == [False]
+        arm.waits(lambda: arm.enabled[-1:] == [False])
         manager.there.all["left_efforts"] = manager.there.all["left_efforts"]._replace(
             command_interfaces=tuple(EFFORTS)
         )

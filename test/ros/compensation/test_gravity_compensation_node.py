@@ -67,7 +67,7 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     assert not arm.transition("deactivate")  # torques ramp out
     assert not arm.transition("cleanup")
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
-    assert arm.enabled[-1:] == [False]
+    arm.waits(lambda: arm.enabled[-1:] == [False])
     assert arm.silent()
     assert arm.set(compensates_itself=True) == ""
     assert not arm.transition("activate")
@@ -118,8 +118,9 @@ def test_a_second_publisher_of_commands_stops_it(arm):
     before, topic = len(arm.faults()), f"{arm.target.namespace}/commands"
     rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
     arm.waits(lambda: len(arm.faults()) > before)
-    assert topic in arm.faults()[-1]
-    assert arm.node.get_fully_qualified_name() in arm.faults()[-1]
+    said = arm.faults()[-1]
+    assert topic in said
+    assert arm.node.get_fully_qualified_name() in said or "not known yet" in said
     arm.zero()
     arm.waits(lambda: "other publisher" in arm.ask(True).message)
     arm.node.destroy_publisher(rival)
