@@ -55,6 +55,12 @@ def poses(N=10, seed=0, **how):
 # -- fit -------------------------------------------------------------------------------------------
 
 
+def test_readings_in_another_unit_show_a_tool_that_is_too_heavy():
+    g, W = poses()
+    with pytest.raises(ArgumentError, match=r"a tool of 1000 kg; must be at most 100 kg"):
+        fit(g, 1e3 * W)
+
+
 def test_fit_of_exact_readings_is_exact():
     found = fit(*poses())
     for got, true in zip(found.calibration, TRUE, strict=True):
