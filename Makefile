@@ -36,7 +36,7 @@ help:  ## list the targets
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: some four minutes on two cores
+unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: two minutes on two cores
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -q --numprocesses $$(getconf _NPROCESSORS_ONLN) --dist worksteal --unit

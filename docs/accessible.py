@@ -16,14 +16,13 @@ REPLACED = (
     (r'<p>(?=<img [^>]*class="only-light" src="(?![^"]*view_))', '<p tabindex="0">'),
     # numbers do not wrap
     (r"<td>(?=<p>[-+<>~±]?\d[^<]{0,24}</p></td>)", '<td class="number">'),
-    # names in tables wrap between their words
-    (r"(?<=_msgs/)(?=\w)", "<wbr>"),
     # an empty corner of a table is not a header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
 )
 NAME = re.compile(r'(?<=<span class="pre">)[^<]+')
 """A word of code."""
+CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
 PARAMETERS = re.compile(r'<dl>\n(?:<dd><em class="sig-param">.*</dd>\n)+</dl>')
 LANDMARKS = (
     ('<aside class="sidebar-drawer"', '<aside class="sidebar-drawer" aria-label="Site"'),
@@ -35,6 +34,7 @@ def accessible(html: str) -> str:
     """Return the content of a page with all that it needs."""
     for pattern, replacement in REPLACED:
         html = re.sub(pattern, replacement, html)
+    html = CELL.sub(lambda cell: re.sub(r"(?<=_msgs/)(?=\w)", "<wbr>", cell[0]), html)  # of types
     html = NAME.sub(lambda name: re.sub(r"(?<=\w[_./])(?=\w)", "<wbr>", name[0]), html)
     return PARAMETERS.sub(_as_list, html)
 

@@ -5,7 +5,7 @@
 var Scorer = {
   score: ([page, , , , score, , kind]) => {
     const rooms = { tutorials: 4, how_to: 3, cite: 3, explanation: 2, reference: 1, evidence: -4, internals: -4, changelog: -4 };
-    if (page === "reference/glossary") return score - 30;
+    if (page === "reference/glossary") return score - 85;  // after pages with the word in their title
     if (page.endsWith("/index")) score -= 5;
     return score + (rooms[page.split("/")[0]] ?? 0) + (kind === "title" ? 10 : 0);
   },

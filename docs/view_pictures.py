@@ -27,8 +27,9 @@ from docs.browser import chromium
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.opening import Opened, frame_times, open_page
-from mbs_dynamics.view.page import Source
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.page import Page, Source
+from mbs_dynamics.view.page_file import frame_times
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing
 
@@ -53,22 +54,22 @@ def example_robot(name: str) -> Path:
 
 
 @contextmanager
-def shown(opened: Opened, source: Source) -> Iterator[Any]:
+def shown(served: Page, source: Source) -> Iterator[Any]:
     """Draw the scenes of a source in a thread, and yield the page in a browser."""
     over = threading.Event()
-    thread = threading.Thread(target=opened.page.run, args=(source, over.is_set))
+    thread = threading.Thread(target=served.run, args=(source, over.is_set))
     thread.start()
     with chromium() as browser:
         page = browser.new_page(viewport=SIZE)
         page.set_default_timeout(TIMEOUT_MS)
-        page.goto(opened.page.address)
+        page.goto(served.address)
         page.get_by_role("tab", name="Robot").wait_for()
         page.add_style_tag(content=".mantine-Notifications-root{display:none}")
         page.wait_for_timeout(DRAWN_MS)
         yield page
     over.set()
     thread.join()
-    opened.page.close()
+    served.close()
 
 
 def pose(
@@ -77,12 +78,12 @@ def pose(
     qd: Sequence[float],
     layers: list[str] | None,
     dark: bool,
-) -> tuple[Opened, Posing]:
+) -> tuple[Page, Posing]:
     """Return a page with controls."""
-    model = mbs.Model.from_urdf(urdf)
     code = f"mbs.Model.from_urdf({urdf.name!r})"
-    opened = open_page(model, urdf, layers=layers, model_code=code, dark=dark)
-    return opened, Posing(opened.page, model, np.array(q), np.array(qd))
+    options = PageOptions(urdf, layers=layers, model_code=code, dark=dark)
+    served = Page(mbs.Model.from_urdf(urdf), options)
+    return served, Posing(served, np.array(q), np.array(qd))
 
 
 def swing(share: float) -> TimeSeries:
@@ -103,11 +104,10 @@ def guided() -> TimeSeries:
 
 
 def robot(picture: Callable[..., None], dark: bool) -> None:
-    """The arm7 with torques, payload and handles."""
-    opened, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None, dark)
-    with shown(opened, posing) as page:
-        for label in ("drag body", "drag gravity"):
-            page.get_by_label(label, exact=True).click()
+    """The arm7 with torques, payload and a handle."""
+    served, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None, dark)
+    with shown(served, posing) as page:
+        page.get_by_label("drag body", exact=True).click()
         picture(page, "view_robot")
 
 
@@ -115,8 +115,8 @@ def twist(picture: Callable[..., None], dark: bool) -> None:
     """The twist of a UR5 in its four representations."""
     layers = ["torques", "joint axes", "twist", "velocity and force ellipsoids"]
     q, qd = [0.0, -1.2, 1.5, -0.8, 0.0, 0.0], [1.0, 0.0, 0.7, 0.0, 0.5, 0.0]
-    opened, posing = pose(example_robot(UR5), q, qd, layers, dark)
-    with shown(opened, posing) as page:
+    served, posing = pose(example_robot(UR5), q, qd, layers, dark)
+    with shown(served, posing) as page:
         page.get_by_role("tab", name="Numbers", exact=True).click()
         picture(page, "view_twist")
 
@@ -124,8 +124,8 @@ def twist(picture: Callable[..., None], dark: bool) -> None:
 def humanoid(picture: Callable[..., None], dark: bool) -> None:
     """A humanoid without its meshes, and the legend of the layers."""
     layers = ["body frames", "centres of mass", "inertia ellipsoids", "torques"]
-    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), layers, dark)
-    with shown(opened, posing) as page:
+    served, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), layers, dark)
+    with shown(served, posing) as page:
         page.get_by_role("tab", name="Layers", exact=True).click()
         page.get_by_label("meshes", exact=True).click()
         picture(page, "view_layers")
@@ -134,26 +134,25 @@ def humanoid(picture: Callable[..., None], dark: bool) -> None:
 def motion(picture: Callable[..., None], dark: bool) -> None:
     """A motion with its trace and plots, and a second motion as its ghost."""
     urdf = robot_path("arm7")
-    opened = open_page(mbs.Model.from_urdf(urdf), urdf, dark=dark)
-    parts = opened.appearance.parts
-    playback = Playback(opened.page, opened.drawn, swing(0.4), ghost=swing(0.8), parts=parts)
+    served = Page(mbs.Model.from_urdf(urdf), PageOptions(urdf, dark=dark))
+    playback = Playback(served, swing(0.4), ghost=swing(0.8))
     playback.seek(0.45)
-    with shown(opened, playback) as page:
+    with shown(served, playback) as page:
         picture(page, "view_motion")
 
 
 def film(path: Path, dark: bool) -> None:
     """The arm7 is guided there and back, with the trace of its tool."""
     urdf = robot_path("arm7")
-    opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
-    opened.page.panel, frames = False, []
-    playback = Playback(opened.page, opened.drawn, guided())
-    with shown(opened, playback):
-        client = next(iter(opened.page.server.get_clients().values()))
+    served = Page(mbs.Model.from_urdf(urdf), PageOptions(urdf, port=0, dark=dark))
+    served.panel, frames = False, []
+    playback = Playback(served, guided())
+    with shown(served, playback):
+        client = next(iter(served.server.get_clients().values()))
         for t in frame_times(playback.end, FRAMES_PER_SECOND).tolist():
             playback.seek(t)
-            opened.page.refresh(playback)
-            frames.append(rendered(opened, client, 480, 640))
+            served.refresh(playback)
+            frames.append(rendered(served, client, 480, 640))
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
 
 
@@ -175,19 +174,19 @@ def gallery(folder: Path, dark: bool) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
             model = mbs.Model.from_urdf(urdf)
-        opened = open_page(model, urdf, layers=layers, port=0, dark=dark)
-        opened.page.panel = False
-        with shown(opened, Posing(opened.page, model)):
-            client = next(iter(opened.page.server.get_clients().values()))
-            imageio.v3.imwrite(folder / f"view_{name}.png", rendered(opened, client, 400, 640))
+        served = Page(model, PageOptions(urdf, layers=layers, port=0, dark=dark))
+        served.panel = False
+        with shown(served, Posing(served)):
+            client = next(iter(served.server.get_clients().values()))
+            imageio.v3.imwrite(folder / f"view_{name}.png", rendered(served, client, 400, 640))
         print(f"wrote {folder / name}")
 
 
-def rendered(opened: Opened, client: Any, height: int, width: int) -> Any:
+def rendered(served: Page, client: Any, height: int, width: int) -> Any:
     """Return a picture (height, width, 3) of the scene, without the panel."""
     rgba = client.get_render(height, width, transport_format="png")
     opacity = rgba[..., 3:] / 255.0
-    blended = rgba[..., :3] * opacity + opened.page.background * (1.0 - opacity)
+    blended = rgba[..., :3] * opacity + served.background * (1.0 - opacity)
     return blended.astype(np.uint8)
 
 

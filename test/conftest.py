@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shutil
 import signal
-import tempfile
 
 # Before NumPy is imported: with as many processes as cores, threads of BLAS wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -25,6 +23,7 @@ from ways import evaluate_through
 
 from mbs_dynamics.ros.domain import unused_domain
 
+ROOT = Path(__file__).parents[1]
 BEYOND_UNIT = ("dds", "process", "browser", "network", "long", "serial", "slow")
 """Marks of tests that `pytest --unit` leaves out."""
 UNIT_CASES = 2
@@ -70,15 +69,19 @@ def evenly(cases: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.unit:
         sys.addaudithook(refuse_processes)
-        if "PYTEST_XDIST_WORKER" not in os.environ:
-            os.environ["MBS_CACHE_DIR"] = stored_kernels(config)
+    if "MBS_CACHE" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["MBS_CACHE_DIR"] = stored_kernels()
 
 
-def stored_kernels(config: pytest.Config) -> str:
-    """Return the folder of kernels that the unit tests before have compiled, with this compiler."""
-    compiler = sorted((Path(__file__).parents[1] / "mbs_dynamics" / "compiler").rglob("*.py"))
+def stored_kernels() -> str:
+    """Return the folder of kernels that tests before have compiled, with this compiler.
+
+    All workers of a run share it, and the processes that they start. Users' kernels are elsewhere.
+    """
+    compiler = sorted((ROOT / "mbs_dynamics" / "compiler").rglob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in compiler)).hexdigest()
-    folder = config.cache.mkdir("kernels")
+    folder = ROOT / "build" / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
     for other in folder.iterdir():
         if other.name != digest:
             shutil.rmtree(other, ignore_errors=True)
@@ -131,11 +134,6 @@ for ending in (signal.SIGQUIT, signal.SIGHUP):
 
 # Figures need no screen.
 os.environ["MPLBACKEND"] = "Agg"
-
-# All workers of a run share compiled kernels, but neither with the user nor with other runs.
-if "MBS_CACHE" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
-    os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")
-    atexit.register(shutil.rmtree, os.environ["MBS_CACHE_DIR"], ignore_errors=True)
 
 # Everything through one back end and one way to call it, see ways.py.
 if "MBS_TEST_THROUGH" in os.environ:

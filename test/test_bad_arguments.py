@@ -5,11 +5,7 @@
 from __future__ import annotations
 
 import inspect
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -269,32 +265,3 @@ def test_a_misspelled_backend_in_the_environment(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "pyhton")
     with pytest.raises(mbs.UnknownBackendError, match=r"'pyhton'.*'python'"):
         mbs.gravity_torques(model, np.zeros(3))
-
-
-WITHOUT_LLVMLITE = """
-import sys
-sys.modules["llvmlite"] = None  # every import of it fails from now on
-import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
-model = mbs.Model.from_urdf(robot_path("arm7"))
-try:
-    print(mbs.compile(mbs.gravity_torques, model, **{options}).backend)
-except mbs.BackendError as error:
-    print(error)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("options", "named", "said"),
-    [({}, "", "python"), ({"backend": "llvm"}, "", "llvmlite"), ({}, "llvm", "llvmlite")],
-)
-def test_without_llvmlite_plain_python_is_chosen_and_llvm_is_refused(options, named, said):
-    environment = os.environ | {"PYTHONPATH": str(Path(mbs.__file__).parents[1])}
-    code = WITHOUT_LLVMLITE.replace("{options}", repr(options))
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, env=environment | {"MBS_BACKEND": named}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert said in done.stdout

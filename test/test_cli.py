@@ -37,6 +37,7 @@ def test_info_shows_tree_and_limits_of_the_shipped_arm(capsys):
     assert f"Kernels: back end {backend}, called through {call_mechanism(backend)}\n" in out
 
 
+@pytest.mark.long
 def test_count_states_the_operations_of_the_kernels(capsys):
     assert main(["count", "arm7"]) == 0
     arm = mbs.Model.from_urdf(robot_path("arm7"))
@@ -55,31 +56,6 @@ def test_info_lists_warnings_and_mimic_joints(capsys):
     assert err == ""
     _, out, _ = info(capsys, robot("panda_description/urdf/panda.urdf"))
     assert "1 x panda_finger_joint1" in out
-
-
-@pytest.mark.parametrize(
-    ("collision", "visual", "warns"),
-    [
-        ("1 1 1", "0.2 0.2 0.2", False),
-        ("0.2 0.2 0.2", "1 1 1", False),
-        ("0.2 0.2 0.2",) * 2 + (True,),
-    ],
-)
-def test_info_compares_inertias_with_the_sizes_of_links(capsys, tmp_path, collision, visual, warns):
-    pytest.importorskip("trimesh")
-    shapes = "".join(
-        f'<{tag}><geometry><box size="{size}"/></geometry></{tag}>'
-        for tag, size in (("collision", collision), ("visual", visual))
-    )
-    path = tmp_path / "arm.urdf"
-    path.write_text(
-        '<robot name="arm"><link name="base"/><joint name="j" type="revolute"><axis xyz="0 0 1"/>'
-        '<origin xyz="0 0 2"/><parent link="base"/><child link="upper"/><limit lower="-1" '
-        f'upper="1" effort="9" velocity="1"/></joint><link name="upper">{shapes}<inertial>'
-        '<mass value="1"/>'
-        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
-    )
-    assert ("link 'upper': its inertia needs a length" in info(capsys, path)[1]) == warns
 
 
 def test_info_of_a_chain_between_two_links(capsys):

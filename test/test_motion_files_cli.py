@@ -127,6 +127,7 @@ def test_what_a_command_writes_every_other_command_reads(file, reader, written, 
         assert reader in NEED_TORQUES[1:] or list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", WRITERS["retime"])
 def test_formats_hold_the_same_motion(kind, written):
     first = TimeSeries.read(written / "retime.npz")

@@ -160,12 +160,6 @@ def test_figures(arm, tmp_path, capsys):
         write_figure(TimeSeries.read(out), tmp_path / "m.txt")
 
 
-def test_bad_files_to_plot(tmp_path, capsys):
-    code, _, err = run(capsys, "plot", tmp_path / "none.npz")
-    assert code == 1
-    assert "there is no file" in err
-
-
 @pytest.mark.parametrize("option", ["--out", "--figure"])
 def test_files_in_missing_folders_are_refused_before_the_work(option, tmp_path, capsys):
     name = {"--out": "a.npz", "--figure": "a.png"}[option]

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.runtime.machine import Machine
+from mbs_dynamics.compiler.runtime import machine
+from mbs_dynamics.compiler.runtime.machine import Code
 from mbs_dynamics.compiler.runtime.native import layout, table
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "python")
@@ -42,17 +43,19 @@ def evaluate_through(way: str) -> None:
 
 def _in_lanes(lanes: int) -> None:
     """Evaluate each state as several equal ones, of which all must get the same results."""
-    one_by_one = Machine.one_by_one
+    evaluate = Code.evaluate
+    several_at_once: dict[Code, Code] = weakref.WeakKeyDictionary()
 
-    def as_several(machine: Machine, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
+    def as_several(code: Code, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
         several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in inputs]
         several += [np.full((lanes + 1, x.size), np.nan) for x in outputs]
-        if lanes == 1:
-            status = one_by_one(machine, lanes + 1, several)
-        else:
-            status = machine.vector(lanes).evaluate(lanes + 1, several)
+        if lanes > 1:
+            if code not in several_at_once:
+                several_at_once[code] = Code(code.program, lanes)
+            code = several_at_once[code]
+        status = evaluate(code, lanes + 1, several)
         if status:
-            guards = len(machine.program.guards)
+            guards = len(code.program.guards)
             assert 0 < status <= guards, "the first state was not the first to fail"
             return status
         for array, found in zip(outputs, several[len(inputs) :], strict=True):
@@ -60,17 +63,19 @@ def _in_lanes(lanes: int) -> None:
             array.reshape(-1)[:] = found[0]
         return 0
 
-    def one_after_the_other(machine: Machine, states: int, tables: Sequence[Any]) -> int:
-        inputs = len(machine.program.inputs)
+    def one_after_the_other(code: Code, states: int, tables: Sequence[Any]) -> int:
+        if code.lanes > 1:
+            return evaluate(code, states, tables)
+        inputs = len(code.program.inputs)
         for k in range(states):
             state = [table[k] for table in tables]
-            status = as_several(machine, state[:inputs], state[inputs:])
+            status = as_several(code, state[:inputs], state[inputs:])
             if status:
-                return k * len(machine.program.guards) + status
+                return k * len(code.program.guards) + status
         return 0
 
-    Machine.one_by_one = one_after_the_other
+    Code.evaluate = one_after_the_other
     if lanes == 1:
-        strategy.LEAST_STATES = sys.maxsize
+        machine.LEAST_STATES = sys.maxsize
     else:
         machine_code.vector_lanes = lambda: lanes

@@ -12,12 +12,11 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import Command, table
 from mbs_dynamics.compiler import call_mechanism, default_backend
-from mbs_dynamics.errors import BackendError, shortened
+from mbs_dynamics.errors import shortened
 from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
-from mbs_dynamics.view.mjcf_visuals import shapes_of
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
 """The columns of a table of operations; the last one says why an algorithm has none."""
@@ -38,9 +37,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    robot = Description(options)
-    model = robot.drawn()
-    for line in _described(model, _warnings(model, robot)):
+    model = Description(options).drawn()
+    for line in _described(model):
         print(line)
     backend = default_backend()
     print(f"\nKernels: back end {backend}, called through {call_mechanism(backend)}")
@@ -69,25 +67,7 @@ def _size(text: str) -> int:
     return n
 
 
-def _warnings(model: mbs.Model, robot: Description) -> list[str]:
-    """Return the warnings about a model; those by the sizes of links need the extra ``view``.
-
-    Visual meshes, which are larger files, are read only if collision geometry is missing or too
-    small for an inertia.
-    """
-    try:
-        from mbs_dynamics.view.meshes import appearance, unlikely_inertias, warnings_by_size
-    except BackendError:
-        return warnings_about(model)
-    for tags in ("collision", "visual"), ("visual", "collision"):
-        visuals = shapes_of(robot.source, *tags)
-        look = appearance(model, visuals, 1.0, robot.path, capsules=False)
-        if not unlikely_inertias(model, look.parts):
-            break
-    return warnings_by_size(model, look)
-
-
-def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
+def _described(model: mbs.Model) -> Iterable[str]:
     mass = sum(body.inertia.mass for body in model.bodies)
     yield (
         f"{model.name}: {size(model.nq, model.n)}, {model.nb} moving bodies, "
@@ -104,7 +84,7 @@ def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
         list(_joint_rows(model)),
     )
     notes = [str(each) for each in model.diagnostics if each.severity == "note"]
-    for title, messages in (("Warnings", warned), ("Notes", notes)):
+    for title, messages in (("Warnings", warnings_about(model)), ("Notes", notes)):
         if messages:
             yield from ("", title, *(f"  {each}" for each in messages))
 

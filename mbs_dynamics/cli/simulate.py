@@ -21,6 +21,7 @@ from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.timeseries.reading import read_torques
 from mbs_dynamics.timeseries.tables import WRITTEN
+from mbs_dynamics.view import PageOptions, play
 from mbs_dynamics.view.figures import FIGURES, write_figure
 
 
@@ -84,18 +85,14 @@ def _simulate(options: argparse.Namespace) -> int:
         write_figure(series, options.figure, model.name, motion.events)
         print(f"wrote {options.figure}")
     if options.view:
-        from mbs_dynamics.view.opening import open_page
-        from mbs_dynamics.view.showing import played
-
-        opened = open_page(
-            model,
+        page = PageOptions(
             robot.source,
             beside=robot.path,
             message=str(failed or ""),
             model_code=robot.code,
             port=options.port,
         )
-        played(opened, series).wait(browse=not options.no_browser)
+        play(model, series, options=page).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
     return 0

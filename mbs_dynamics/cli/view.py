@@ -12,6 +12,7 @@ from mbs_dynamics.cli.options import MOTION_DATA, Command, initial_state, record
 from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model.urdf_xml import text_of
 from mbs_dynamics.output_files import expanded
+from mbs_dynamics.view import PageOptions, play, show
 
 
 def add_commands(commands: Any) -> None:
@@ -56,29 +57,25 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import open_page
-    from mbs_dynamics.view.showing import played, posed
-
     robot = Description(options)
     model = robot.drawn()
     motions = [recording_in(file, options) for file in options.motion]
     q, qd = initial_state(model, options)
-    opened = open_page(
-        model,
+    page = PageOptions(
         robot.source,
-        beside=robot.path,
         packages=options.package_path,
+        beside=robot.path,
         layers=options.layers,
-        model_code=robot.code,
-        port=0 if options.write is not None and options.port is None else options.port,
         dark=options.dark,
+        port=0 if options.write is not None and options.port is None else options.port,
+        model_code=robot.code,
         report=_report,
     )
     if motions:
-        shown = played(opened, *motions)
+        shown = play(model, motions[0], ghost=(*motions, None)[1], options=page)
     else:
         start = q if options.q else None  # bent, if it is an arm
-        shown = posed(opened, start, qd, degrees=options.degrees)
+        shown = show(model, start, qd, degrees=options.degrees, options=page)
     if options.write is not None:
         shown.save(options.write)
         print(f"wrote {options.write}")
@@ -96,14 +93,14 @@ def _live(options: argparse.Namespace) -> int:
         from mbs_dynamics.ros.live_view import live_view
     except ImportError as error:
         raise missing_extra("--ros needs ROS 2, sourced or as wheels", "ros", error) from error
-    return live_view(
-        options.namespace,
+    page = PageOptions(
         packages=options.package_path,
-        port=options.port,
-        browse=not options.no_browser,
-        dark=options.dark,
         layers=options.layers,
+        dark=options.dark,
+        port=options.port,
+        report=_report,
     )
+    return live_view(options.namespace, page, browse=not options.no_browser)
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -49,8 +49,8 @@ UNEXPLAINED = 0.05
 FORCE_NOISE, MOMENT_NOISE = 0.5, 0.05
 """Deviations in N and N m, as root mean squares, that are never an error of the poses."""
 
-FARTHEST = 2.0
-"""Largest distance in m of a centre of mass from the sensor."""
+FARTHEST, HEAVIEST = 2.0, 100.0
+"""Largest distance in m of a centre of mass from the sensor, and largest mass of a tool in kg."""
 
 TURNED = 0.25
 """Largest share of the squared forces that a turned sensor may leave unexplained."""
@@ -175,6 +175,10 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
             f"payload that is stated {-m:.3g} kg too heavy: correct it there, or set it to zero. "
             f"Or it is a sensor that {OPPOSITE}. To tell, push the tool along +z of the sensor's "
             "frame: the force along z must increase; reverse the readings only if it decreases"
+        )
+    if m > HEAVIEST:
+        raise ArgumentError(
+            f"the forces show a tool of {m:.4g} kg; must be at most {HEAVIEST:g} kg. Are they in N?"
         )
     moments = _checked("moments", "N m", MOMENT_NOISE, -so3.hat(g).reshape(-1, 3), moment)
     com, com_error = np.zeros(3), np.zeros(3)

@@ -129,11 +129,8 @@ class LawInForce:
     @property
     def _moves_link(self) -> bool:
         """Whether torques of a law move a link."""
-        running, s = self._running, self._running.state
-        blends = s.now - s.law_at < running.given.switch_time
-        return running.engaged and bool(
-            s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
-        )
+        every = self._running.numbers("law", "law_before")
+        return self._running.engaged and any(law in laws.OF_LINKS for law in every)
 
     def _check_stiffness(self, law: JointImpedance | CartesianImpedance, function: Period) -> None:
         """Raise ArgumentError if a law is too stiff for an arm at rest where it is now.

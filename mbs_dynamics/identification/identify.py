@@ -31,7 +31,7 @@ from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 HELD_OUT = (2, 5, 8)
 """Stretches, of ten of each recording, that are held out without a validation recording."""
 
-WORST = 0.5
+WORST = 0.3
 """Relative error of held-out torques of a result that is useless."""
 
 

@@ -175,6 +175,9 @@ def identify_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
     checked = Data.read(carrying, [recording], speed).notes
+    if inertia.mass < LIGHTEST:
+        text = f"the torques show a load of {inertia.mass:.3g} kg on {link!r}, which is none"
+        raise recording.error(text)
     residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]

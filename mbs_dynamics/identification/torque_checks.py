@@ -122,18 +122,14 @@ def exchanged(seen: Evidence) -> Found:
     given, fit, found = seen.torques, seen.masses, seen.ones < 0.0
     if fit is None or given.masses is None:
         return found, seen.ones
-    shares = fit.shares(seen.ones)
-    doubtful = np.flatnonzero((shares > REFUTES * fit.own) & (shares > APPARENT)).tolist()
-    if not doubtful:
-        return found, seen.ones
     least = min(fit.misfit(seen.ones), fit.misfit(seen.factors)) - DECISIVE
     tau = without_own(given, np.repeat(given.measured[:, None], len(found), axis=1))
     columns = without_own(given, given.masses)
     for i, j in itertools.combinations(range(len(found)), 2):
-        if i in doubtful or j in doubtful:
-            misfit = fit.exchanged(i, j, columns, tau).misfit(seen.ones)
-            if misfit < least:
-                least, found = misfit, np.isin(np.arange(len(found)), (i, j))
+        other = fit.exchanged(i, j, columns, tau)
+        explains = (other.shares(seen.ones)[[i, j]] < EXPLAINED**2).any()
+        if explains and other.misfit(seen.ones) < least:
+            least, found = other.misfit(seen.ones), np.isin(np.arange(len(found)), (i, j))
     return found, seen.ones
 
 
@@ -189,15 +185,16 @@ CHECKS = (
         "check the joints' axes",
     ),
     Check(
+        without_gravity,
+        "the measured torques are without gravity, or in another unit: shares of the description's "
+        "gravity torques in them are {values}. Either this driver subtracts gravity, so that "
+        "masses cannot be identified, or the arm is mounted otherwise, see --gravity, or the "
+        "torques are not in N m{likely}. {advice}",
+    ),
+    Check(
         reversed_by_description,
         "the torques of {joints} have the opposite sign of those of the description; reverse them, "
         "as by --columns {declared}[-1 N m], or check the joints' axes",
-    ),
-    Check(
-        without_gravity,
-        "the measured torques are without gravity: shares of the description's gravity torques in "
-        "them are {values}. This driver subtracts gravity, so that masses cannot be identified, or "
-        "the arm is mounted otherwise, see --gravity",
     ),
     Check(
         scaled_everywhere,

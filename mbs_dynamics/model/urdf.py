@@ -230,7 +230,8 @@ def _link_warnings(link: Link, inertia: Inertia) -> Iterator[str]:
     inertial, m = link.inertial, inertia.mass
     if inertial is None:
         return
-    yield from inertia.violations()
+    for violation in inertia.violations():
+        yield f"{violation}; were the entries of the matrix written row by row?"
     yield from origin_warnings(inertial.origin, "inertial")
     if inertial.mass is None:
         yield "has an <inertial> without a mass; taken to be 0 kg"
@@ -250,8 +251,11 @@ def _link_warnings(link: Link, inertia: Inertia) -> Iterator[str]:
             f"has a radius of gyration of {radius:.3g} m, as a rod of {MAX_LENGTH:g} m does not "
             "have; its inertia is likely in another unit than kg m^2"
         )
-    elif m > 0.2 and inertial.inertia is not None and radius < 1e-6:
-        yield f"has a mass of {m:g} kg without inertia about its centre of mass; likely forgotten"
+    elif m > 0.2 and inertial.inertia is not None and radius < 1e-4:
+        yield (
+            f"has a mass of {m:g} kg and a radius of gyration of {radius:.2g} m; its inertia is "
+            "likely forgotten"
+        )
     elif m > 50.0 and radius < 0.01:
         yield (
             f"has a mass of {m:g} kg and a radius of gyration of {radius:.2g} m, denser than any "

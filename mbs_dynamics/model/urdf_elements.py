@@ -20,7 +20,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UrdfError, quoted
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.urdf_xml import Element, document_of
+from mbs_dynamics.model.urdf_xml import OTHER_FORMATS, Element, document_of
 
 Vector = tuple[float, float, float]
 
@@ -130,9 +130,12 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     """
     where, document = document_of(source)
     if document.tag != "robot":
-        hint = ", of an MJCF, which Model.from_mjcf reads" if document.tag == "mujoco" else ""
-        raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>{hint}")
+        raise UrdfError(
+            f"{where}: the root element must be <robot>; got <{document.tag}>. {OTHER_FORMATS}"
+        )
     _refuse_xacro(where, document)
+    if not (version := document.get("version") or "1").startswith("1"):
+        raise UrdfError(f"{where}: the version of a URDF must be 1.0 to 1.2; got {quoted(version)}")
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")

@@ -19,6 +19,8 @@ from xml.parsers import expat
 from mbs_dynamics.errors import ArgumentError, UrdfError, quoted
 from mbs_dynamics.output_files import missing_file
 
+OTHER_FORMATS = "SDF and USD must be converted to URDF; Model.from_mjcf reads MJCF"
+
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""
 
@@ -146,5 +148,5 @@ def _parsed(where: str, text: str) -> Element:
     except UrdfError:
         raise
     except (expat.ExpatError, LookupError, ValueError) as error:  # also an unknown encoding
-        raise UrdfError(f"{where}: it is not well-formed XML: {error}") from error
+        raise UrdfError(f"{where}: it is not well-formed XML: {error}. {OTHER_FORMATS}") from error
     return around.children[0]

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from rclpy.exceptions import InvalidNamespaceException
@@ -26,10 +24,11 @@ from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
-from mbs_dynamics.view.opening import Opened, announce, open_page
-from mbs_dynamics.view.page import REFRESH
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.page import REFRESH, Page
 from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.server import check_port
+from mbs_dynamics.view.showing import announce
 
 STALE = 0.5  # s after which a message no longer counts as the current state
 
@@ -74,8 +73,8 @@ class LiveView(Node):
 class Live:
     """A source of scenes: the robot of the node in its latest state."""
 
-    def __init__(self, opened: Opened, node: LiveView) -> None:
-        self.page, self._drawn, self._node = opened.page, opened.drawn, node
+    def __init__(self, page: Page, node: LiveView) -> None:
+        self.page, self._node = page, node
         self._shown: object = None
 
     def due(self) -> bool:
@@ -88,18 +87,16 @@ class Live:
         age = time.monotonic() - self._node.received
         missing = f"no joint_states of this robot for {age:.0f} s" if age > STALE else ""
         self.page.set_message("joint_states", self._node.fault or missing)
-        return None if state is None else Scene(self._drawn, *state, body, representation)
+        return None if state is None else Scene(self.page.drawn, *state, body, representation)
 
 
-def live_view(
-    namespace: str = "", *, browse: bool = False, layers: Sequence[str] | None = None, **page: Any
-) -> int:
+def live_view(namespace: str, options: PageOptions, *, browse: bool = False) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    ``browse`` opens a browser, ``layers`` are those switched on, ``page`` further arguments of
-    ``open_page``. Raises ArgumentError for an invalid namespace, port or layer.
+    ``browse`` opens a browser. The description in ``options`` is that of the topic. Raises
+    ArgumentError for an invalid namespace, port or layer.
     """
-    check_port(page.get("port"))
+    check_port(options.port)
     with ros_with_signals(["mbs-dynamics"]) as signals:
         try:
             node = LiveView(namespace)
@@ -110,7 +107,7 @@ def live_view(
         spinning = threading.Thread(target=executor.spin, daemon=True)
         spinning.start()
         live, shown = None, ""
-        _report(f"waiting for {node.resolve_topic_name('robot_description')}")
+        options.report(f"waiting for {node.resolve_topic_name('robot_description')}")
         try:
             while not signals.asked:
                 if node.description == shown:
@@ -120,16 +117,16 @@ def live_view(
                 try:
                     model = model_of(shown)
                 except MbsError as error:
-                    _report(f"the robot description is invalid: {error}")
+                    options.report(f"the robot description is invalid: {error}")
                     continue
                 if live is not None:
-                    page["port"] = live.page.port
+                    options = options._replace(port=live.page.port)
                     live.page.close()
-                opened = open_page(model, shown, layers=layers, report=_report, **page)
+                page = Page(model, options._replace(description=shown))
                 node.show(model)
-                first, live = live is None, Live(opened, node)
+                first, live = live is None, Live(page, node)
                 if first:
-                    announce(opened.page, browse)
+                    announce(page, browse)
 
                 def outdated(old: str = shown) -> bool:
                     return signals.asked or node.description != old
@@ -142,7 +139,3 @@ def live_view(
             spinning.join(LAST_MOMENTS)
             node.destroy_node()
     return 0
-
-
-def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

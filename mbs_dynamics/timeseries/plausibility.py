@@ -69,7 +69,7 @@ def check(series: TimeSeries, model: Model) -> None:
 def unwrapped(series: TimeSeries, model: Model) -> FloatArray:
     """Return the positions (N, k) without jumps of whole turns of joints that turn."""
     turning = [model.joints[model.joint_names.index(name)].turns for name in series.joints]
-    jumps = np.array(turning) & (np.abs(np.diff(series.q, axis=0)) > np.pi).any(axis=0)
+    jumps = np.array(turning, dtype=bool) & (np.abs(np.diff(series.q, axis=0)) > np.pi).any(axis=0)
     return np.where(jumps, np.unwrap(series.q, axis=0), series.q) if jumps.any() else series.q
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Columns:
             return column.astype(np.float64)
         cells = [cell.replace(",", ".") for cell in column] if self.comma else column
         try:
-            return np.array(cells, dtype=np.float64)
+            return np.array(list(map(float, cells)))
         except ValueError:  # some are missing, or no numbers
             numbers = np.empty(len(cells))
         for k, text in enumerate(cells):
@@ -71,15 +72,18 @@ def read_csv(path: Path) -> Columns:
     """Return the columns of a table: a line of names, then lines of numbers.
 
     Cells are separated by commas, semicolons, tabs or blanks. Lines that begin with ``#`` are
-    comments, except that the first line may begin so. Raises TimeSeriesError, with the number of
-    the line.
+    comments, except that the names may follow the last ``#`` before the numbers. Raises
+    TimeSeriesError, with the number of the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TimeSeriesError(f"{path}: cannot be read as text in UTF-8: {error}") from error
     lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
-    lines = lines[:1] + [(k, line) for k, line in lines[1:] if not line.startswith("#")]
+    places = [place for place, (_, line) in enumerate(lines) if not line.startswith("#")]
+    if places and places[0] > 0 and _is_number(re.split(r"[,;\s]", lines[places[0]][1])[0]):
+        places.insert(0, places[0] - 1)
+    lines = [lines[place] for place in places]
     if len(lines) < 2:
         raise TimeSeriesError(f"{path}: has no header, or no lines of numbers")
     header = lines[0][1].lstrip("# ")
@@ -87,11 +91,10 @@ def read_csv(path: Path) -> Columns:
     separator = separator if separator in header else " "
     body = [header, *(line for _, line in lines[1:])]
     try:
-        table_rows = csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True)
-        rows = [[cell.strip() for cell in row] for row in table_rows]
+        rows = list(csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True))
     except csv.Error as error:
         raise TimeSeriesError(f"{path}: is not a table: {error}") from error
-    names, numbers = rows[0], [k for k, _ in lines[1:]]
+    names, numbers = [name.strip() for name in rows[0]], [k for k, _ in lines[1:]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
     for name in names:
@@ -102,7 +105,7 @@ def read_csv(path: Path) -> Columns:
     if len(rows) != len(lines):
         raise TimeSeriesError(f"{path}: has cells of several lines")
     for number, row in zip(numbers, rows[1:], strict=True):
-        while len(row) > len(names) and not row[-1]:
+        while len(row) > len(names) and not row[-1].strip():
             row.pop()
         if len(row) != len(names):
             raise TimeSeriesError(

@@ -5,6 +5,7 @@
 :func:`show` and :func:`play` import viser and trimesh, of the extra ``view``, when they are called.
 """
 
+from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.showing import View, play, show
 from mbs_dynamics.view.urdf_visuals import (
     Box,
@@ -21,6 +22,7 @@ __all__ = [
     "Capsule",
     "Cylinder",
     "Mesh",
+    "PageOptions",
     "Sphere",
     "Triangles",
     "View",

@@ -15,7 +15,7 @@ from mbs_dynamics.colours import GREY
 from mbs_dynamics.errors import missing_extra, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model, warnings_about
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
 from mbs_dynamics.view.shapes import turn_to
 from mbs_dynamics.view.urdf_visuals import (
@@ -36,9 +36,6 @@ except ImportError as error:
 
 CAPSULE = "/capsule"
 """End of the names of parts in place of meshes."""
-
-SLACK = 0.3
-"""Share of the length of a body by which its mass may exceed its meshes without a message."""
 
 THICKNESS = 0.035
 """Radius of a capsule relative to the size of the robot."""
@@ -166,54 +163,6 @@ def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
     """Yield copies of parts in one colour, RGB or RGBA from 0 to 1."""
     for part in parts:
         yield part._replace(mesh=painted(part.mesh.copy(), colour))
-
-
-def warnings_by_size(model: Model, appearance: Appearance) -> list[str]:
-    """Return the warnings about a model, those about inertias by the sizes of the links.
-
-    Where a mesh is missing, sizes are unknown. Otherwise they are closer bounds than the reach of
-    the robot, so that a link has one warning.
-    """
-    inertias = [] if appearance.problems else unlikely_inertias(model, appearance.parts)
-    links = tuple(each.partition(": ")[0] for each in inertias)
-    others = [
-        each
-        for each in warnings_about(model)
-        if not (each.startswith(links) and "has the inertia" in each)
-    ]
-    return inertias + others
-
-
-def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:
-    """Return messages about inertias that no body within the bounds of its meshes can have.
-
-    No distribution of mass between -h and h has a second moment above m h^2. Bodies without meshes
-    of their own are not compared.
-    """
-    messages = []
-    for i, body in enumerate(model.bodies):
-        boxes = [p.mesh.bounds for p in parts if p.body == i and not p.name.endswith(CAPSULE)]
-        if not boxes or body.inertia.mass <= 0.0:
-            continue
-        low, high = np.min([b[0] for b in boxes], axis=0), np.max([b[1] for b in boxes], axis=0)
-        com = np.asarray(body.inertia.com, dtype=float)
-        spread = np.diag(body.inertia.second_moments) / body.inertia.mass - com**2
-        least, size = 2.0 * np.sqrt(np.maximum(spread, 0.0)), high - low
-        outside = float(np.max(np.maximum(low - com, com - high)))
-        margin = SLACK * float(size.max())
-        k = int(np.argmax(least - size))
-        if least[k] > size[k] + margin:
-            messages.append(
-                f"link {quoted(body.name)}: its inertia needs a length of {least[k]:.3g} m along "
-                f"{'xyz'[k]}, but its meshes have {size[k]:.3g} m; it is likely wrong, or in "
-                "another unit than kg m^2"
-            )
-        elif outside > margin:
-            messages.append(
-                f"link {quoted(body.name)}: its centre of mass is {outside:.3g} m outside of its "
-                "meshes"
-            )
-    return messages
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:

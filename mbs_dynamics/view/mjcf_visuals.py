@@ -15,7 +15,6 @@ from mbs_dynamics.view.urdf_visuals import (
     Box,
     Capsule,
     Cylinder,
-    IntArray,
     Rgba,
     Shape,
     Sphere,
@@ -28,27 +27,23 @@ from mbs_dynamics.view.urdf_visuals import (
 SHOWN_GROUPS = 3
 """Groups of geoms that MuJoCo's viewer shows by default: 0, 1 and 2."""
 
-SECTIONS = 24
-"""Sections of an ellipsoid from pole to pole, and twice as many around."""
-
 DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)
 """Colour of a geom that states none: that of its material counts."""
 
 
-def shapes_of(source: Path | str, *tags: str) -> Visuals:
+def shapes_of(source: Path | str, tag: str = "visual") -> Visuals:
     """Return the shapes of a URDF, given as a path or as XML text, or of the path of an MJCF."""
     if isinstance(source, Path) and is_mjcf(source):
-        return visuals_of_mjcf(source, *tags)
-    return visuals_of(source, *tags)
+        return visuals_of_mjcf(source, tag)
+    return visuals_of(source, tag)
 
 
-def visuals_of_mjcf(source: Any, *tags: str) -> Visuals:
+def visuals_of_mjcf(source: Any, tag: str = "visual") -> Visuals:
     """Return the shapes of the bodies of an MJCF, given as :meth:`Model.from_mjcf` takes it.
 
-    ``tags`` are "visual" (the default) for geoms of the groups that MuJoCo shows, "collision" for
-    those that take part in contacts, or both: each body has the shapes of the first tag that it
-    contains. Planes, which have no end, are left out, and height fields are problems. Raises
-    ModelError for a file that MuJoCo does not read, BackendError without MuJoCo.
+    ``tag`` is "visual" for geoms of the groups that MuJoCo shows, or "collision" for those that
+    take part in contacts. Planes, which have no end, are left out, and height fields are problems.
+    Raises ModelError for a file that MuJoCo does not read, BackendError without MuJoCo.
     """
     mujoco = mujoco_module()
     m = compiled(mujoco, source)
@@ -56,9 +51,9 @@ def visuals_of_mjcf(source: Any, *tags: str) -> Visuals:
     visuals, problems = [], []
     for i in range(m.nbody):
         name = assembly.name("body", i) if i else "world"
-        own = np.flatnonzero(m.geom_bodyid == i).tolist()
-        by_tag = [[k for k in own if _has(m, k, tag)] for tag in tags or ("visual",)]
-        for k in next(filter(None, by_tag), []):
+        for k in np.flatnonzero(m.geom_bodyid == i).tolist():
+            if not _has(m, k, tag):
+                continue
             kind = mujoco.mjtGeom(int(m.geom_type[k])).name.removeprefix("mjGEOM_").lower()
             shape = _shape(m, k, kind)
             if shape is not None:
@@ -97,23 +92,10 @@ def _shape(m: Any, k: int, kind: str) -> Shape | None:
 
 
 def _ellipsoid(semi_axes: FloatArray) -> Triangles:
-    """Return an ellipsoid centred at the origin, of rings of vertices from pole to pole."""
-    around = 2 * SECTIONS
-    theta, phi = np.meshgrid(
-        np.linspace(0.0, np.pi, SECTIONS + 1),
-        np.linspace(0.0, 2.0 * np.pi, around, endpoint=False),
-        indexing="ij",
-    )
-    ball = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], -1)
-    ring, place = np.meshgrid(np.arange(SECTIONS), np.arange(around), indexing="ij")
-    after = (place + 1) % around
-    upper, lower = ring * around, (ring + 1) * around
-    halves = [
-        (upper + place, lower + place, lower + after),
-        (upper + place, lower + after, upper + after),
-    ]
-    faces: IntArray = np.concatenate([np.stack(each, -1).reshape(-1, 3) for each in halves])
-    return Triangles(ball.reshape(-1, 3) * semi_axes, faces)
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    return Triangles(np.asarray(ball.vertices) * semi_axes, np.asarray(ball.faces))
 
 
 def _colour(m: Any, k: int) -> Rgba:

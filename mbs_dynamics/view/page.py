@@ -8,26 +8,30 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY, ORANGE, Colour
-from mbs_dynamics.errors import ArgumentError, MbsError, missing_extra
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownBodyError, missing_extra
 from mbs_dynamics.integrate.standing import Contact
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Bodies, Canvas, Meshes
 from mbs_dynamics.view.drawings import Fixed, Labels
 from mbs_dynamics.view.labels import Camera, arranged
 from mbs_dynamics.view.layers import LAYERS, Layer
-from mbs_dynamics.view.meshes import Appearance, Part, shaded, warnings_by_size
+from mbs_dynamics.view.meshes import Part, appearance, shaded
+from mbs_dynamics.view.mjcf_visuals import shapes_of
 from mbs_dynamics.view.numbers import as_html, as_python
-from mbs_dynamics.view.scene import Scene
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.scene import DrawnModel, Scene
 from mbs_dynamics.view.server import HOST, Server
+from mbs_dynamics.view.urdf_visuals import Visuals
 
 try:
     import trimesh
@@ -92,67 +96,69 @@ class Source(Protocol):
 class Page:
     """A page with one robot in the states of a source."""
 
-    def __init__(
-        self,
-        model: Model,
-        appearance: Appearance,
-        size: float,
-        *,
-        layers: Sequence[str] | None = None,
-        collisions: Callable[[], Appearance] = lambda: Appearance([], []),
-        model_code: str = "",
-        port: int | None = None,
-        dark: bool = False,
-    ) -> None:
-        """Serve the page.
+    def __init__(self, model: Model, options: PageOptions | None = None) -> None:
+        """Serve the page, with the shapes of the description and those of the options.
 
-        ``layers`` are those that are switched on: all for ``["all"]``, the default ones for None.
-        ``collisions`` returns the collision geometry, which is read when it is first shown.
-        ``model_code`` is a Python expression for the model; empty omits the tab with Python code.
-        ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError for
-        an unknown layer, and if ``port`` is invalid or taken.
+        Raises UnknownBodyError for geometry on another link, ArgumentError for an unknown layer,
+        and if the port is invalid or taken.
         """
-        switched_on = _layers_on(layers)
-        self.name = model.name
-        self.changed = threading.Event()
-        self._served = Server(port, model.name)
+        self._model, self._options = model, options or PageOptions()
+        given = self._options
+        UnknownBodyError.check((each.link for each in given.geometry), model.frames)
+        switched_on = _layers_on(given.layers)
+        self._description = given.description
+        if isinstance(given.description, str) and not given.description.lstrip().startswith("<"):
+            self._description = Path(given.description)
+        shown = self._shapes()
+        shown = shown._replace(visuals=(*shown.visuals, *given.geometry))
+        self.name, self.drawn = model.name, DrawnModel.of(model)
+        self.parts, problems = appearance(model, shown, self.drawn.size, *self._places())
+        self.report = given.report
+        for problem in problems:
+            self.report(problem)
+        self._served = Server(given.port, model.name)
         self.server, self.port = self._served.viser, self._served.port
         self.address = f"http://{HOST}:{self.port}"
-        self.report: Callable[[str], None] = lambda text: None
-        """Writes a message to the terminal."""
-        self._model_code, self._size = model_code, size
+        self.changed = threading.Event()
         self._numbers_at = 0.0
         self._numbers_due = self._aimed = self._running = False
-        self._parts = appearance.parts
         self.seen: FloatArray | None = None
         """Poses (N, nb, 4, 4) that the initial camera shows; None: those of the first scene."""
-        self.background = 255
-        """Grey of the background, 0 to 255."""
+        self.dark, self.background = given.dark, 255
+        """Whether the page is in dark mode, and the grey of its background, 0 to 255."""
         self.panel = True
         """Whether cameras leave room for the panel."""
         self._messages: dict[str, str] = {}
         self._links = {frame.name: frame.body for frame in model.frames.values()}
-        self._model = model
         self.bodies = Bodies(self.server.scene, "robot")
-        self.canvas = Canvas(self.server.scene, self.bodies, size)
+        self.canvas = Canvas(self.server.scene, self.bodies, self.drawn.size)
         with self.server.atomic():
-            scene, wide = self.server.scene, 4.0 * size
+            scene, wide = self.server.scene, 4.0 * self.drawn.size
             self._floor = scene.add_grid("/grid", width=wide, height=wide, cell_size=0.1)
             robot, pick = (scene, self.bodies), self._pick
-            self.meshes = Meshes(*robot, "mesh", lambda: self._parts, pick)
+            self.meshes = Meshes(*robot, "mesh", lambda: self.parts, pick)
             self.meshes.show(True)
-            self.clear = Meshes(*robot, "clear", lambda: shaded(self._parts, CLEAR), pick)
+            self.clear = Meshes(*robot, "clear", lambda: shaded(self.parts, CLEAR), pick)
             self._hull = Meshes(*robot, "collision", lambda: shaded(self._collisions(), HULL), pick)
-            self._read_collisions = collisions
             self._add_lights()
-            self._add_panels(model, switched_on, dark)
-        warned = warnings_by_size(model, appearance)
-        for number, problem in enumerate([*appearance.problems, *warned]):
+            self._add_panels(model, switched_on)
+        for number, problem in enumerate([given.message, *problems, *warnings_about(model)]):
             self.set_message(f"robot {number}", problem)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._disconnected)
 
     # -- set-up ------------------------------------------------------------------------------------
+
+    def _shapes(self, tag: str = "visual") -> Visuals:
+        """Return the shapes of the description."""
+        found = self._description
+        return Visuals((), ()) if found is None else shapes_of(found, tag)
+
+    def _places(self) -> tuple[Path | None, list[Path]]:
+        """Return the file beside which meshes are searched, and the folders of packages."""
+        source = self._options.beside or self._description
+        packages = [Path(each) for each in self._options.packages]
+        return source if isinstance(source, Path) else None, packages
 
     def _add_lights(self) -> None:
         """Add lights that reproduce the colours of the legend and cast no shadows (slow)."""
@@ -208,7 +214,7 @@ class Page:
         pixel = 2.0 * np.tan(0.5 * camera.fov) / height  # at a distance of 1 m
         free = 0.5 * pixel * np.array([width - side, height - bottom])
         least = np.maximum(np.abs(x) / free[0], np.abs(y) / free[1]) + z
-        distance = MARGIN * max(float(least.max()), 0.2 * self._size)
+        distance = MARGIN * max(float(least.max()), 0.2 * self.drawn.size)
         target = middle + 0.5 * pixel * distance * (side * right - bottom * up)
         camera.position = target + distance * back
         camera.look_at = target  # after the position, which moves it
@@ -238,7 +244,10 @@ class Page:
         self.touch()
 
     def _collisions(self) -> list[Part]:
-        parts, problems = self._read_collisions()
+        found = self._shapes("collision")
+        parts, problems = appearance(
+            self._model, found, self.drawn.size, *self._places(), capsules=False
+        )
         for number, problem in enumerate(problems if parts else [*problems, NO_COLLISIONS]):
             self.set_message(f"collision {number}", problem)
         return parts
@@ -249,27 +258,27 @@ class Page:
         They are corners of the bounds of the meshes, as low as the lowest one.
         """
         found = []
-        for part in self._parts:
+        for part in self.parts:
             if part.body != GROUND:
                 corners = trimesh.bounds.corners(part.mesh.bounds)
                 pose = poses[part.body]
                 found += [Contact(part.body, pose[:3, :3] @ x + pose[:3, 3]) for x in corners]
         lowest = min((each.point[2] for each in found), default=0.0)
-        return tuple(each for each in found if each.point[2] < lowest + FLAT * self._size)
+        return tuple(each for each in found if each.point[2] < lowest + FLAT * self.drawn.size)
 
     def _extents(self, poses: FloatArray) -> FloatArray:
         """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
         points = [poses[..., :3, 3].reshape(-1, 3)]
-        for part in self._parts:
+        for part in self.parts:
             at = np.eye(4)[None] if part.body == GROUND else poses[:, part.body]
             corners = trimesh.bounds.corners(part.mesh.bounds)
             turned = corners @ np.swapaxes(at[:, :3, :3], -1, -2) + at[:, None, :3, 3]
             points.append(turned.reshape(-1, 3))
         return np.concatenate(points)
 
-    def _add_panels(self, model: Model, switched_on: set[str], dark: bool) -> None:
+    def _add_panels(self, model: Model, switched_on: set[str]) -> None:
         gui = self.server.gui
-        self._set_theme(dark)
+        self._set_theme(self.dark)
         gui.add_html(f"<style>{STYLE}</style>")
         self._status = gui.add_html("", visible=False)
         self.tabs = tabs = gui.add_tab_group()
@@ -293,11 +302,11 @@ class Page:
                 box = gui.add_checkbox(layer.name, initial_value=layer.name in switched_on)
                 gui.add_html(_legend(layer.legend))
                 self._layers.append((layer, box))
-            night = gui.add_checkbox("dark mode", initial_value=dark)
+            night = gui.add_checkbox("dark mode", initial_value=self.dark)
             night.on_update(lambda _: self._set_theme(night.value))
         with tabs.add_tab("Numbers"):
             self._numbers = gui.add_html("")
-        if self._model_code:
+        if self._options.model_code:
             with tabs.add_tab("Python"):
                 self._python = gui.add_html("")
         for control in (self.body, self.representation, *(box for _, box in self._layers)):
@@ -310,6 +319,7 @@ class Page:
         self.touch()
 
     def _set_theme(self, dark: bool) -> None:
+        self.dark = dark
         self.background, lines, sections = (20, 60, 105) if dark else (255, 200, 140)
         self._floor.cell_color, self._floor.section_color = (lines,) * 3, (sections,) * 3
         self.server.gui.configure_theme(
@@ -383,8 +393,8 @@ class Page:
             if not self._numbers_due:
                 self._numbers_at = now
                 self._numbers.content = as_html(scene)
-                if self._model_code:
-                    self._python.content = _code(as_python(scene, self._model_code))
+                if self._options.model_code:
+                    self._python.content = _code(as_python(scene, self._options.model_code))
 
     def _camera(self) -> Camera:
         """Return the camera that moved last; the initial one before a browser is connected."""

@@ -17,9 +17,9 @@ from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.canvas import Bodies, Meshes
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import panels_of
-from mbs_dynamics.view.meshes import Part, shaded
+from mbs_dynamics.view.meshes import shaded
 from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
-from mbs_dynamics.view.scene import DrawnModel, Scene
+from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.states import states_at, states_of
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
@@ -34,22 +34,15 @@ MOST_POINTS, MOST_PLOTTED = 1000, 400
 class Playback:
     """A motion played on a page, as a source of scenes."""
 
-    def __init__(
-        self,
-        page: Page,
-        drawn: DrawnModel,
-        motion: TimeSeries,
-        *,
-        ghost: TimeSeries | None = None,
-        parts: Sequence[Part] = (),
-    ) -> None:
-        """Add the motion to the page, and a second one with transparent ``parts`` as its ghost.
+    def __init__(self, page: Page, motion: TimeSeries, ghost: TimeSeries | None = None) -> None:
+        """Add the motion to the page, and a second one as a transparent robot.
 
         Raises ArgumentError for a motion without joints of the robot.
         """
-        self._page, self._drawn = page, drawn
-        self.motion = states_of(motion, drawn.model)
-        self.ghost = None if ghost is None else states_of(ghost, drawn.model)
+        self._page, self._drawn = page, page.drawn
+        model = page.drawn.model
+        self.motion = states_of(motion, model)
+        self.ghost = None if ghost is None else states_of(ghost, model)
         motions = [each for each in (self.motion, self.ghost) if each is not None]
         self.end = max(float(each.t[-1]) for each in motions)
         self._since: float | None = None
@@ -58,12 +51,14 @@ class Playback:
         self._marked = 0.0
         if self.ghost is not None:
             self.second = Bodies(page.server.scene, "ghost")
-            ghosts = Meshes(page.server.scene, self.second, "mesh", lambda: shaded(parts, CLEAR))
+            ghosts = Meshes(
+                page.server.scene, self.second, "mesh", lambda: shaded(page.parts, CLEAR)
+            )
             ghosts.show(True)
         with page.main:
             self._controls(page.server.gui)
         q = np.concatenate([each.q[_thinned(len(each), 100)] for each in motions])
-        page.seen = forward_kinematics(drawn.model, q)
+        page.seen = forward_kinematics(model, q)
 
     def _controls(self, gui: Any) -> None:
         self._play = gui.add_button("play or pause")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Controls that pose a robot: joints, gravity, payload, wrench, and a body dragged by hand."""
+"""Controls that pose a robot: joints, gravity, payload, wrench, and a handle on a body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from mbs_dynamics.algorithms import (
     jacobian,
 )
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.colours import GREY
 from mbs_dynamics.integrate.standing import floats
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.lie.so3 import from_quaternion
@@ -28,13 +27,11 @@ from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
-from mbs_dynamics.view.drawings import Arrows, same
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
-from mbs_dynamics.view.shapes import turn_to
 
 HELD = 0.5
-"""Time in s after dragging a handle during which it is not moved back onto the robot."""
+"""Time in s after dragging the handle during which it is not moved back onto the body."""
 
 REACHED = 1e-4
 """Tolerances in rad and m of inverse kinematics, below a pixel."""
@@ -64,7 +61,6 @@ class Posing:
     def __init__(
         self,
         page: Page,
-        model: Model,
         q: FloatArray | None = None,
         qd: FloatArray | None = None,
         *,
@@ -76,7 +72,8 @@ class Posing:
         Sliders show the displacements (n,) of :func:`mbs_dynamics.displaced` from the neutral
         positions, which for joints with one degree of freedom are their positions.
         """
-        self._page, self._bare, self._drawn = page, model, DrawnModel.of(model)
+        self._page, self._drawn, self._bare = page, page.drawn, page.drawn.model
+        model = self._bare
         lower, upper = slider_ranges(model)
         self._postures = postures(model)
         first = self._postures.get("bent", self._postures["zero"])
@@ -90,10 +87,14 @@ class Posing:
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
         self._loaded: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
-        self._moved_at = {"tool": -HELD, "gravity": -HELD}
+        self._dragged_at = -HELD
         with page.main:
             self._controls(page.server.gui)
-        self._handles(page.server.scene)
+        scale = 0.25 * self._drawn.size
+        self._handle = page.server.scene.add_transform_controls(
+            "/drag/body", scale=scale, visible=False
+        )
+        self._handle.on_update(self._dragged)
 
     def _controls(self, gui: Any) -> None:
         model = self._bare
@@ -111,7 +112,6 @@ class Posing:
         heaviest = max(float(np.ceil(LARGEST_PAYLOAD * model.total_mass)), 1.0)
         with gui.add_folder("Loads"):
             self._gravity = gui.add_vector3("gravity, m/s²", tuple(model.gravity), step=0.01)
-            self._turn_gravity = gui.add_checkbox("drag gravity", initial_value=False)
             self._mass = gui.add_slider("payload, kg", 0.0, heaviest, 0.01, 0.0)
             self._force = gui.add_vector3("force, N", (0.0, 0.0, 0.0), step=0.5)
             self._moment = gui.add_vector3("moment, N m", (0.0, 0.0, 0.0), step=0.1)
@@ -119,8 +119,7 @@ class Posing:
             self._stands = gui.add_checkbox("stands on the floor", free, visible=free)
         for control in (self._gravity, self._mass, self._force, self._moment, self._stands):
             control.on_update(self._page.touch)
-        for control in (self._turn_gravity, self._follow):
-            control.on_update(self._switch_handles)
+        self._follow.on_update(self._switch_handle)
         named.on_click(lambda event: self.move(self._postures[event.target.value]))
 
     def _displacements(self) -> FloatArray:
@@ -142,21 +141,6 @@ class Posing:
                     sliders[k].on_update(changed)
         return sliders
 
-    def _handles(self, scene: Any) -> None:
-        size = self._drawn.size
-        self._tool = scene.add_transform_controls("/drag/body", scale=0.25 * size, visible=False)
-        self._place = np.array([-0.4, -0.4, 0.6]) * size
-        self._down = scene.add_transform_controls(
-            "/drag/gravity",
-            scale=0.2 * size,
-            disable_axes=True,
-            disable_sliders=True,
-            visible=False,
-            position=self._place,
-        )
-        self._tool.on_update(lambda _: self._dragged("tool"))
-        self._down.on_update(lambda _: self._dragged("gravity"))
-
     # -- user input --------------------------------------------------------------------------------
 
     def _pose(self, event: Any) -> None:
@@ -171,19 +155,13 @@ class Posing:
         self.qd = np.array([slider.value for slider in self._rates]) / self._units
         self._page.touch()
 
-    def _switch_handles(self, _: object) -> None:
-        self._tool.visible = self._follow.value
-        self._down.visible = self._turn_gravity.value
+    def _switch_handle(self, _: object) -> None:
+        self._handle.visible = self._follow.value
         self._page.touch()
 
-    def _dragged(self, handle: str) -> None:
-        self._moved_at[handle] = time.monotonic()
-        if handle == "tool":
-            self._target = pose_of(_rotation(self._tool.wxyz), np.asarray(self._tool.position))
-        else:
-            strength = float(np.linalg.norm(self._gravity.value)) or 9.81
-            down = -_rotation(self._down.wxyz)[:, 2]
-            self._gravity.value = tuple(np.round(strength * down, 3).tolist())
+    def _dragged(self, _: object) -> None:
+        self._dragged_at = time.monotonic()
+        self._target = pose_of(_rotation(self._handle.wxyz), np.asarray(self._handle.position))
         self._page.touch()
 
     def move(self, q: Sequence[float] | FloatArray) -> None:
@@ -210,7 +188,9 @@ class Posing:
         stands, poses = self._stands.value, forward_kinematics(self._bare, self.q)
         contacts = self._page.contacts(poses) if stands else ()
         scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
-        self._place_handles(scene)
+        if time.monotonic() - self._dragged_at > HELD:
+            self._handle.wxyz = wxyz(scene.pose[:3, :3])
+            self._handle.position = scene.pose[:3, 3]
         return scene
 
     def _load(self, body: str) -> None:
@@ -236,18 +216,6 @@ class Posing:
         self.move(solution.q)
         failure = f"{body} does not reach the target: {solution.reason}"
         self._page.set_message("reach", "" if solution.success else failure)
-
-    def _place_handles(self, scene: Scene) -> None:
-        now, gravity = time.monotonic(), np.asarray(self._gravity.value)
-        if now - self._moved_at["tool"] > HELD:
-            self._tool.wxyz = wxyz(scene.pose[:3, :3])
-            self._tool.position = scene.pose[:3, 3]
-        strength = float(np.linalg.norm(gravity))
-        vector = 0.3 * self._drawn.size * gravity / max(strength, 1e-9)
-        shown = [Arrows(np.stack([self._place, self._place + vector])[None], same(GREY, 1))]
-        self._page.canvas.draw("gravity", shown if strength > 0.0 else [])
-        if strength > 0.0 and now - self._moved_at["gravity"] > HELD:
-            self._down.wxyz = wxyz(turn_to(-gravity))
 
 
 def limbs(model: Model) -> dict[str, list[int]]:

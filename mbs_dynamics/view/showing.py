@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,10 +16,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.urdf_visuals import Visual
+from mbs_dynamics.view.options import PageOptions
 
 if TYPE_CHECKING:
-    from mbs_dynamics.view.opening import Opened
     from mbs_dynamics.view.page import Page, Source
     from mbs_dynamics.view.posing import Posing
 
@@ -63,7 +62,7 @@ class View:
 
         Raises ArgumentError for another kind of file, or if it cannot be written.
         """
-        from mbs_dynamics.view.opening import write_html
+        from mbs_dynamics.view.page_file import write_html
 
         self._stop()
         try:
@@ -73,11 +72,11 @@ class View:
 
     def wait(self, *, browse: bool = True) -> None:
         """Print the address, open the page in the browser if ``browse``, serve it until Ctrl+C."""
-        from mbs_dynamics.view.opening import announce, until_interrupt
-
-        with until_interrupt():
+        try:
             announce(self._page, browse)
             self._over.wait()
+        except KeyboardInterrupt:
+            print()
         self.close()
 
     def close(self) -> None:
@@ -103,47 +102,25 @@ def show(
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
     *,
-    description: str | Path | None = None,
-    geometry: Sequence[Visual] = (),
-    packages: Sequence[str | Path] = (),
-    layers: Sequence[str] | None = None,
     degrees: bool = False,
-    message: str = "",
-    dark: bool = False,
-    port: int | None = None,
+    options: PageOptions | None = None,
 ) -> View:
     """Show a robot in the browser, and return its page.
 
-    - ``q`` (nq,) and ``qd`` (n,): initial positions and rates, in rad or m; by default the robot is
-      bent, if it is an arm, and at rest
-    - ``description``: path of the URDF or MJCF with the meshes, or the text of a URDF; without
-      one, links are drawn as capsules
-    - ``geometry``: shapes of your own, a :class:`Visual` each, on a link or on ``"world"``
-    - ``packages``: folders of packages for ``package://`` addresses of meshes
-    - ``layers``: names of the drawings that are switched on, or ``["all"]``
-    - ``degrees``: whether the sliders of angles are in degrees
-    - ``message``: text at the top of the page
-    - ``dark``: whether the page is in dark mode
-    - ``port``: by default 8080 or the next free one
+    ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in rad or m; by default the
+    robot is bent, if it is an arm, and at rest. With ``degrees``, sliders of angles are in degrees.
 
     Raises BackendError without the extra ``view``, UnknownBodyError for geometry on another link,
     ArgumentError for q or qd of another shape, for an unknown layer, and if the port is taken.
     """
-    from mbs_dynamics.view.opening import open_page
+    from mbs_dynamics.view.page import Page
+    from mbs_dynamics.view.posing import Posing
 
     at = None if q is None else _state("q", q, model.nq)
     rates = None if qd is None else _state("qd", qd, model.n)
-    opened = open_page(
-        model,
-        description,
-        geometry=geometry,
-        packages=packages,
-        layers=layers,
-        message=message,
-        dark=dark,
-        port=port,
-    )
-    return posed(opened, at, rates, degrees=degrees)
+    page = Page(model, options)
+    posing = Posing(page, at, rates, degrees=degrees)
+    return View(page, posing, posing)
 
 
 def play(
@@ -151,57 +128,32 @@ def play(
     motion: TimeSeries | HasSeries,
     *,
     ghost: TimeSeries | HasSeries | None = None,
-    description: str | Path | None = None,
-    geometry: Sequence[Visual] = (),
-    packages: Sequence[str | Path] = (),
-    layers: Sequence[str] | None = None,
-    message: str = "",
-    dark: bool = False,
-    port: int | None = None,
+    options: PageOptions | None = None,
 ) -> View:
     """Play motion data or a simulated motion in the browser, and return its page.
 
-    ``ghost`` is a second motion, which is drawn as a transparent robot. The other arguments and
-    errors are those of :func:`show`; ArgumentError also for a motion without joints of the robot.
+    ``ghost`` is a second motion, which is drawn as a transparent robot. Raises the errors of
+    :func:`show`, and ArgumentError for a motion without joints of the robot.
     """
-    from mbs_dynamics.view.opening import open_page
-
-    opened = open_page(
-        model,
-        description,
-        geometry=geometry,
-        packages=packages,
-        layers=layers,
-        message=message,
-        dark=dark,
-        port=port,
-    )
-    return played(opened, _series(motion), None if ghost is None else _series(ghost))
-
-
-def posed(
-    opened: Opened, q: FloatArray | None, qd: FloatArray | None, *, degrees: bool = False
-) -> View:
-    """Return an opened page with the controls that pose its robot; see :func:`show`."""
-    from mbs_dynamics.view.posing import Posing
-
-    posing = Posing(opened.page, opened.drawn.model, q, qd, degrees=degrees)
-    return View(opened.page, posing, posing)
-
-
-def played(opened: Opened, motion: TimeSeries, ghost: TimeSeries | None = None) -> View:
-    """Return an opened page that plays a motion; see :func:`play`."""
+    from mbs_dynamics.view.page import Page
     from mbs_dynamics.view.playback import Playback
 
-    parts = opened.appearance.parts
+    page = Page(model, options)
     try:
-        source = Playback(opened.page, opened.drawn, motion, ghost=ghost, parts=parts)
+        source = Playback(page, _series(motion), None if ghost is None else _series(ghost))
     except MbsError:
-        opened.page.close()
+        page.close()
         raise
-    view = View(opened.page, source)
+    view = View(page, source)
     source.play()
     return view
+
+
+def announce(page: Page, browse: bool) -> None:
+    """Print the address of a page, and open it in the browser if ``browse``."""
+    print(f"{page.name}: {page.address} (Ctrl+C ends)", flush=True)
+    if browse:
+        webbrowser.open(page.address)
 
 
 def _series(motion: TimeSeries | HasSeries) -> TimeSeries:

@@ -94,11 +94,11 @@ class Visuals(NamedTuple):
     """One message for each faulty shape, which is omitted."""
 
 
-def visuals_of(source: str | bytes | os.PathLike[str], *tags: str) -> Visuals:
+def visuals_of(source: str | bytes | os.PathLike[str], tag: str = "visual") -> Visuals:
     """Return the shapes of the links of a URDF, given as a path or as XML text.
 
-    ``tags`` are "visual" (the default), "collision", or both: each link has the shapes of the first
-    tag that it contains. Raises UrdfError if the URDF cannot be read or is not well-formed XML.
+    ``tag`` is "visual" or "collision". Raises UrdfError if the URDF cannot be read or is not
+    well-formed XML.
     """
     _, document = document_of(source)
     materials: dict[str, Rgba] = {}
@@ -108,8 +108,7 @@ def visuals_of(source: str | bytes | os.PathLike[str], *tags: str) -> Visuals:
     visuals, problems = [], []
     for link in document.named("link"):
         name = link.get("name", "")
-        elements = [list(link.named(tag)) for tag in tags or ("visual",)]
-        for element in next(filter(None, elements), ()):
+        for element in link.named(tag):
             reader = Reader(f"link {quoted(name)}: a {element.tag} is not shown")
             try:
                 visuals.append(_visual(reader, name, element, materials))

@@ -136,6 +136,7 @@ def test_twists_are_jacobians_times_rates(name, representation):
         assert_close(mbs.jacobian(model, q, body, representation=representation) @ qd, V[i])
 
 
+@pytest.mark.long
 @every_representation
 def test_mimics_are_the_free_mechanism_under_constraints(representation):
     """q_free = T q + offset, so that tau = T^T tau_free and J = J_free T."""

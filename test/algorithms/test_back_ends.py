@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -60,15 +60,12 @@ def values(model):
     }
 
 
-@pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["arm7"]))
-@pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
-def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
+@lru_cache(maxsize=1)  # the back ends of an algorithm come one after the other
+def evaluated(function, name):
+    """Return the program of an algorithm, arrays for its inputs, and its results by definition."""
     model, found = model_of(name), algorithm_of(function)
     given = values(model)
     needed = [k for k, v in found.options.items() if v is inspect.Parameter.empty]
-    if name in ROBOTS[2:] and function is mbs.twist_derivatives:
-        pytest.skip("takes joints of one degree of freedom")
     damped = ["damping"] if "damping" in found.arrays else []
     options = found.complete({key: given[key] for key in needed})
     program = found.program(model, (*found.required, *damped), options)
@@ -80,6 +77,16 @@ def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp
     }
     expected, status = evaluate(program.module, arrays)
     assert status == 0
+    return program, arrays, expected
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["arm7"]))
+@pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
+def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
+    if name in ROBOTS[2:] and function is mbs.twist_derivatives:
+        pytest.skip("takes joints of one degree of freedom")
+    program, arrays, expected = evaluated(function, name)
     if evaluator == "exported":
         status, results = c_function(program, tmp_path)(*arrays.values())
         assert status == 0

@@ -69,6 +69,7 @@ def gradients(function, model, arrays, wrenches, **options):
     return found
 
 
+@pytest.mark.long
 @under_wrenches_and_free
 @every_mechanism
 def test_inverse_dynamics_derivatives(name, pushed):

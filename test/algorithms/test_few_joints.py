@@ -83,6 +83,7 @@ def values(model, rng, batch):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one state", "batch"])
 @pytest.mark.parametrize("name", mostly_slow(MODELS, QUICK))
 def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):

@@ -32,6 +32,7 @@ def reachable_poses(model, body):
     return mbs.pose(model, rng.uniform(model.lower, model.upper, (TARGETS, model.n)), body)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("axis", range(3))
 def test_a_tool_turns_about_a_free_axis(so101, axis):
     """Targets are turned about an axis of the tool by up to half a turn."""

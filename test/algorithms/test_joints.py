@@ -282,6 +282,7 @@ def test_linearization_predicts_neighbouring_motions():
     assert_close((now - dx) / h, A @ dx + B @ dtau, 2e-3)
 
 
+@pytest.mark.long
 def test_sensitivities_are_those_of_joints_in_place_of_parameters():
     """A screw before a joint acts as a joint at rest: the derivative by its position."""
     m = mixed(4).model

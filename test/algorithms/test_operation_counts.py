@@ -80,6 +80,7 @@ def test_body_fixed_recursions_need_the_fewest_operations(robot):
     assert 2 * totals["body_fixed"] < totals["spatial"]  # of inverse dynamics
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 @pytest.mark.parametrize(
     "name", mostly_slow(["a1", "allegro_left_hand", "panda", "tiago_no_hand", "z1"], ["panda"])

@@ -75,6 +75,7 @@ def test_arms(name, gravity, count):
     assert_close(Y[:, base.columns] @ beta, mbs.inverse_dynamics(model, q, qd, qdd), 1e-9)
 
 
+@pytest.mark.long
 @every_mechanism
 def test_base_parameters_determine_the_torques_and_are_determined_by_them(name):
     mechanism = MECHANISMS[name]

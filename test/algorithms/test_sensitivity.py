@@ -68,6 +68,7 @@ class Case:
         return np.stack(slopes, axis=-1)
 
 
+@pytest.mark.long
 @most_positions_slow
 @every_mechanism
 def test_pose_and_jacobian(name, where):

@@ -33,6 +33,7 @@ def numbers(found, **arguments):
     return np.array(found.result.subs(found.values).subs(at).tolist(), dtype=float)
 
 
+@pytest.mark.long
 def test_equations_of_two_links_are_those_of_the_textbook():
     found = to_sympy(mbs.inverse_dynamics, planar_arm(2))
     q1, q2, qd1, qd2, a1, a2 = sympy.symbols("q1 q2 qd1 qd2 qdd1 qdd2")

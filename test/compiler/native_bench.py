@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 
 ORDINARY = (
     sys.implementation.name == "cpython"

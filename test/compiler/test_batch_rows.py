@@ -10,20 +10,13 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import trace
-from mbs_dynamics.compiler.runtime.machine import Vector
+from mbs_dynamics.compiler.runtime.machine import Code
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
 
 
 LANES = (2, 4, 8)
-
-
-def program(size: int) -> Any:
-    """Return a program with one number as its input and so many entries as its output."""
-    return trace(
-        lambda x: np.array([x[()] * (k + 1.0) for k in range(size)]), {"x": ()}, name=f"rows{size}"
-    )
 
 
 def lengths(lanes: int) -> list[int]:
@@ -44,11 +37,11 @@ def repetitive(size: int, several: int) -> Any:
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_equal_entries_that_are_stored_once(lanes):
+def test_rows_of_every_length(lanes):
     states = np.random.default_rng(14).normal(size=3 * lanes + 1)
     for size in lengths(lanes):
         found = repetitive(size, 5)
-        vector = Vector(found, lanes)
+        vector = Code(found, lanes)
         several = states[:, None] * [1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         several[:, 1:3] = 0.0, -0.0
         expected = several[:, np.arange(size) % 8]

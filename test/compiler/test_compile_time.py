@@ -12,7 +12,7 @@ from backends import LLVM
 
 from mbs_dynamics.compiler import Kernel, Program, trace
 from mbs_dynamics.compiler.frontend import graph
-from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.errors import ArgumentError
 
 pytestmark = pytest.mark.backend_independent
@@ -33,7 +33,7 @@ def polynomial(size: int) -> Program:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Announce what takes more than the time for 100 operations to compile."""
-    monkeypatch.setattr(strategy, "ANNOUNCED", 100.0 * strategy.RATES["llvm"])
+    monkeypatch.setattr(pipeline, "ANNOUNCED", 100.0 * pipeline.RATES["llvm"])
 
 
 @pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])

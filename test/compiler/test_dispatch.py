@@ -68,4 +68,4 @@ def test_each_form_of_a_call_is_remembered(arm, q):
         mbs.jacobian_second_rate(model, q, q, q, body="tool")
     held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
     kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
-    assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
+    assert held == ({(), ("body",)} if vectorcall.code_of(kernel) else set())

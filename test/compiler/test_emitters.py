@@ -87,6 +87,7 @@ def worst_error(backend: str, angles: Any) -> float:
     return max(errors)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sine_and_cosine_are_accurate_up_to_1e8(backend):
     assert worst_error(backend, critical_angles()) <= 2.3e-16

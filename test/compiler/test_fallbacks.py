@@ -37,6 +37,10 @@ def anew(monkeypatch):
         function.cache_clear()
 
 
+def no_llvmlite(patch):
+    patch.setitem(sys.modules, "llvmlite", None)  # every import of it fails
+
+
 def old_llvmlite(patch):
     patch.setattr(llvmlite, "__version__", "0.39.1")
 
@@ -63,6 +67,7 @@ PROBLEMS = {
     old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
     no_new_code: "the system does not let new machine code run",
 }
+MISSING = {no_llvmlite: r"the llvm backend needs llvmlite \(.*\); install it"}
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -78,13 +83,13 @@ def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, capl
     assert call_mechanism("python") == record.message.removeprefix("kernels are ")
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", PROBLEMS | MISSING)
 @pytest.mark.parametrize("named", [True, False], ids=["by argument", "by the environment"])
 def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, named):
     problem(anew)
     anew.setenv("MBS_CACHE", "0")
     anew.setenv("MBS_BACKEND", "" if named else "llvm")
-    with pytest.raises(BackendError, match=PROBLEMS[problem]):
+    with pytest.raises(BackendError, match=(PROBLEMS | MISSING)[problem]):
         Kernel(PROGRAM, backend="llvm" if named else None)
     assert not caplog.records
 

@@ -20,7 +20,7 @@ from native_bench import (
 from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
@@ -54,8 +54,6 @@ def test_batches_take_the_fast_path(kernel, rows):
 
 
 def test_one_kernel_in_several_threads(kernel):
-    """One call has the vector code's memory, the others take the slow path meanwhile."""
-
     def work(seed: int) -> None:
         rows = (LEAST_STATES, 300, 5000)[seed % 3]
         arguments = states(rows, seed)

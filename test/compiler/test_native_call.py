@@ -101,7 +101,6 @@ def forgetful(monkeypatch):
     [
         *(("ARRAY", field) for field in layout.ARRAY.fields),
         *(("TUPLE", field) for field in layout.TUPLE.fields),
-        ("LIST", "items"),
     ],
 )
 def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):

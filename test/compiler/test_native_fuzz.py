@@ -87,6 +87,7 @@ def strange_arguments(rng: Any) -> list[Any]:
     return [*given, *given][:count]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("calls", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel, calls):

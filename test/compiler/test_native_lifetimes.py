@@ -21,7 +21,7 @@ from native_bench import new_kernel, one_state, outcome, same, states
 from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")

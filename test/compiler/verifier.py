@@ -74,7 +74,7 @@ class _Verifier:
                 case ir.Let(value, op, args):
                     _require(op in ops.TABLE, f"there is no operation {op!r}")
                     row = ops.TABLE[op]
-                    _require(len(args) == row.arity, f"{op!r} of {len(args)} operands")
+                    _require(len(args) + 2 == len(row.signature), f"{op!r} of {len(args)} operands")
                     for x, kind in zip(args, row.signature, strict=False):
                         self.operand(x, condition=kind == "c")
                     self.define(value, row.is_condition)

@@ -463,6 +463,12 @@ def laws_take_over_one_after_the_other(c: Step) -> Any:
     return legal & (~changed | at_once | (over & fades))
 
 
+def a_law_that_has_faded_is_forgotten(c: Step) -> Any:
+    """Otherwise a longer switch_time would bring it back, with a reference of long ago."""
+    fades = _now(c) - c.after.law_at < c.settings.switch_time + EPS
+    return fades | (c.after.law_before == c.after.law)
+
+
 def references_are_numbers(c: Step) -> Any:
     """References of an engaged arm are numbers, whatever is requested."""
     s = c.after
@@ -654,6 +660,7 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     damping_follows_new_states_alone,
     an_engaged_arm_has_laws_that_are_numbers,
     laws_take_over_one_after_the_other,
+    a_law_that_has_faded_is_forgotten,
     references_are_numbers,
     references_rotate,
     references_are_slow_enough,

@@ -55,6 +55,12 @@ def poses(N=10, seed=0, **how):
 # -- fit -------------------------------------------------------------------------------------------
 
 
+def test_readings_in_another_unit_show_a_tool_that_is_too_heavy():
+    g, W = poses()
+    with pytest.raises(ArgumentError, match=r"a tool of 1000 kg; must be at most 100 kg"):
+        fit(g, 1e3 * W)
+
+
 def test_fit_of_exact_readings_is_exact():
     found = fit(*poses())
     for got, true in zip(found.calibration, TRUE, strict=True):
@@ -302,6 +308,7 @@ def test_poses_are_taken_of_a_still_arm_only():
         bench.sensor.zero(bench.now)
 
 
+@pytest.mark.long
 def test_zero_fit_and_loads_change_the_output_without_a_jump():
     bench, q = Bench(), np.linspace(-1.0, 1.0, 7)
     drift = np.array([0.02, 0.01, -0.03, 1.0, -2.0, 3.0])

@@ -30,6 +30,7 @@ def test_an_event_moves_an_arm_that_drives_can_hold_by_little(name):
     assert loop.command.mode == event.mode
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [20.0, pytest.param(300.0, marks=pytest.mark.slow)])
 def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     loop = Loop().enabled()
@@ -39,6 +40,7 @@ def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     assert fastest.max() < 2.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fault(count):
     """In motion, without friction, at any joint.
@@ -88,6 +90,7 @@ def test_a_frozen_motor_at_rest_stops_the_arm_before_a_push_moves_it(motor):
     assert loop.bus.moved < 0.15
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [0.0, 1e-3])
 def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
     def rounded(frame):
@@ -136,6 +139,7 @@ def test_a_law_of_the_user_replaces_gravity_compensation():
     assert loop.command.mode == "hold"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("returned", "said"),
     [

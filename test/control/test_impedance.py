@@ -70,6 +70,7 @@ def mode_of(law, q):
     return modes[:, order[1]].real, np.sqrt(w2.real[order[1]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("law", "ratio"),
     [
@@ -111,6 +112,7 @@ def test_a_step_of_1_cm_settles_with_the_damping_ratio_that_is_set(law, ratio):
     assert share[-1] == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("depth", [0.01, 0.03])
 def test_the_force_against_a_wall_is_that_of_the_spring(depth):
     wall = pose_of(Q)[:3, 3] - [0.0, 0.0, 0.03]
@@ -123,6 +125,7 @@ def test_the_force_against_a_wall_is_that_of_the_spring(depth):
     assert loop.bus.contact == pytest.approx(-800.0 * e[2], rel=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contacts", [16, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     """Plus one period's work. Pushes of the tool, from rest at the reference, without friction."""
@@ -151,6 +154,7 @@ def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     assert worst < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [10.0, pytest.param(600.0, marks=pytest.mark.slow)])
 def test_a_cartesian_hold_drifts_by_less_than_1_mm(seconds):
     loop = Loop(cartesian(1000.0), model=MODEL).enabled(2.0)
@@ -162,6 +166,7 @@ def test_a_cartesian_hold_drifts_by_less_than_1_mm(seconds):
     assert farthest < 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("frequency", [0.0, 4.0])
 def test_the_posture_returns_without_a_motion_of_the_link(frequency):
     loop = Loop(cartesian(1000.0, posture_frequency=frequency), **IDEAL).enabled(2.0)
@@ -206,6 +211,7 @@ def test_no_switch_is_a_jump_of_torque():
         assert loop.arm.state == "enabled"
 
 
+@pytest.mark.long
 def test_references_that_jump_are_approached_within_limits_and_held():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
@@ -299,6 +305,7 @@ def test_laws_that_cannot_be_are_refused_by_name(make, said):
         make()
 
 
+@pytest.mark.long
 def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_be_refused():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     share = fastest_mode(1.0) / period_of(loop.arm.state_record, loop.arm.running.given)
@@ -315,6 +322,7 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
         loop.arm.switch(loop.now, joint(2.0 * most))
 
 
+@pytest.mark.long
 def test_states_that_are_lost_make_the_period_of_a_loop_no_longer():
     arm, t = Loop(MODES["joint"], made=table(max_age=0.5), **IDEAL).arm, 0.0
     still = Loop(**IDEAL).bus.read()
@@ -350,6 +358,7 @@ def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mo
 SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in EVENTS)]
 )
@@ -370,6 +379,7 @@ def stopper(loop, joint, most, stiffness=3000.0):
     loop.bus.push[joint] = -stiffness * max(0.0, loop.bus.q[joint] - most)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["target", "trajectory"])
 @pytest.mark.parametrize("stiffness", [30.0, [200.0] * 4 + [50.0, 30.0, 10.0]])
 def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_comes_free(
@@ -395,6 +405,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
     assert loop.arm.trajectory is None
 
 
+@pytest.mark.long
 def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
     """The springs carry what the masses of the model lack."""
     loop = Loop(laws.JointImpedance([50.0] * 4 + [20.0, 20.0, 10.0]), **IDEAL).enabled()
@@ -458,6 +469,7 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
         assert any(re.match(said.format("its target"), event) for event in loop.events)
 
 
+@pytest.mark.long
 def test_stop_lets_the_posture_come_to_rest_as_well():
     loop = Loop(cartesian(), **IDEAL).enabled()
     J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")
@@ -474,6 +486,7 @@ def test_stop_lets_the_posture_come_to_rest_as_well():
     assert abs(loop.bus.q - at_rest).max() < 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("turn", [3.0, np.pi, 3.3])
 def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
     """The wrist is led away from its reference, by hand."""

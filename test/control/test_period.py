@@ -65,6 +65,7 @@ def violated(layouts, seed, count, steps):
     return f"no transition {sorted(missing)}" if missing else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
 )

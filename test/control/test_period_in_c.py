@@ -3,6 +3,7 @@
 """The period in C against the same period in Python, over random histories with faults."""
 
 import ctypes
+import itertools
 import shutil
 import subprocess
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from random_periods import MODEL, Histories, settings
 
+from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.export import export_period
 from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
@@ -29,24 +31,35 @@ def layouts():
 
 
 DRIVER = """
-#include "arm_period.h"
+#include "arm_period.c"
 
 void run(int count, const arm_State *s, const arm_Sample *x, const arm_Request *r,
          const arm_Settings *p, arm_State *next, arm_Output *o, arm_Verdict *v)
 {
   for (int k = 0; k < count; ++k) arm_period(s + k, x + k, r + k, p + k, next + k, o + k, v + k);
 }
+
+void run_all_laws(int count, const arm_State *s, const arm_Sample *x, const arm_Request *r,
+                  const arm_Settings *p, arm_State *next, arm_Output *o, arm_Verdict *v)
+{
+  for (int k = 0; k < count; ++k)
+    arm_gravity_joints_link((const NUMBER *)(s + k), (const NUMBER *)(x + k),
+                            (const NUMBER *)(r + k), (const NUMBER *)(p + k),
+                            (NUMBER *)(next + k), (NUMBER *)(o + k), (NUMBER *)(v + k));
+}
 """
+
+OF_ABSENT_LAWS = ("pose", "rotation", "halting", "fading", "fading_qd")
+"""Numbers that differ where no law reads them; each begins anew with the law that does."""
 
 
 def built(layouts, folder, precision="double"):
     """Return a function that evaluates many periods in C."""
-    source, _ = export_period(layouts, settings(layouts), folder, prefix="arm", precision=precision)
+    export_period(layouts, settings(layouts), folder, prefix="arm", precision=precision)
     driver, library = folder / "driver.c", folder / f"{precision}.so"
-    driver.write_text(DRIVER)
-    sources = [source, driver]
+    driver.write_text(DRIVER.replace("NUMBER", {"double": "double", "single": "float"}[precision]))
     subprocess.run(
-        ["gcc", *STRICT, "-Wstack-usage=8192", "-shared", "-fPIC", "-o", library, *sources, "-lm"],
+        ["gcc", *STRICT, "-Wstack-usage=8192", "-shared", "-fPIC", "-o", library, driver, "-lm"],
         check=True,
     )
     return ctypes.CDLL(str(library))
@@ -57,13 +70,13 @@ def library(layouts, tmp_path_factory):
     return built(layouts, tmp_path_factory.mktemp("period"))
 
 
-def evaluated(layouts, library, inputs, kind=np.float64):
+def evaluated(layouts, run, inputs, kind=np.float64):
     """Return state, output and verdict of periods, evaluated in C."""
     given = [np.ascontiguousarray(x, dtype=kind) for x in inputs]
     sizes = [layouts.state.size, layouts.output.size, layouts.verdict.size]
     results = [np.zeros((len(given[0]), size), dtype=kind) for size in sizes]
     pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, *results)]
-    library.run(len(given[0]), *pointers)
+    run(len(given[0]), *pointers)
     return results
 
 
@@ -74,9 +87,63 @@ def test_the_period_in_c_is_that_in_python(layouts, library):
         for _ in range(500):
             before = histories.state
             histories.step()
-            results = evaluated(layouts, library, (before, *histories.inputs))
+            results = evaluated(layouts, library.run_all_laws, (before, *histories.inputs))
             for found, expected in zip(results, histories.result, strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+class Switching(Histories):
+    """Enabled arms of which other laws are requested often, also while one takes over."""
+
+    def request(self):
+        row = super().request()
+        enabled = self.rng.random(self.count) < 0.05
+        row[:, 0] = np.where(enabled, transitions.ENABLE, row[:, 0])
+        return row
+
+    def _change_settings(self):
+        super()._change_settings()
+        changed = self.rng.random(self.count) < 0.01
+        time = self.rng.choice([0.0, 0.02, 0.3, 3.0], self.count)
+        place = self.layouts.settings.places["switch_time"].start
+        self.settings[:, place] = np.where(changed, time, self.settings[:, place])
+
+    def _change_motions(self):
+        super()._change_motions()
+        switched = self.rng.random(self.count) < 0.01
+        law = self.layouts.request.places["law"].start
+        chosen = self.rng.choice([0.0, 1.0, 2.0, 3.0, 4.0, 7.0, np.nan], self.count)
+        self.motions[:, law] = np.where(switched, chosen, self.motions[:, law])
+
+
+def test_laws_that_are_not_needed_are_left_out_without_a_trace(layouts, library):
+    """Histories of 10^5 periods that choose a function each, and that always compute all laws.
+
+    Each goes on with its state. All commands, verdicts and numbers of the state are equal, bit for
+    bit, but for those that begin anew with the law that reads them.
+    """
+    histories, state = Switching(200, 5, layouts, faults=0.0005), layouts.state
+    compared = np.ones(state.size, dtype=bool)
+    for name in OF_ABSENT_LAWS:
+        compared[state.places[name]] = False
+    chosen = whole = histories.state
+    laws, untouched = set(), 0
+    with np.errstate(all="ignore"):
+        for _ in range(500):
+            histories.step()
+            found = evaluated(layouts, library.run, (chosen, *histories.inputs))
+            expected = evaluated(layouts, library.run_all_laws, (whole, *histories.inputs))
+            pose = state.places["pose"]
+            untouched += np.count_nonzero((found[0][:, pose] == chosen[:, pose]).all(axis=1))
+            chosen, whole = found[0], expected[0]
+            for one, other in zip(found[1:], expected[1:], strict=True):
+                np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(chosen[:, compared], whole[:, compared])
+            engaged = chosen[:, state.places["mode"].start] == 2.0
+            columns = [state.places[name].start for name in ("law_before", "law")]
+            laws |= set(map(tuple, chosen[engaged][:, columns]))
+    assert laws >= set(itertools.product([0.0, 1.0, 2.0], repeat=2))
+    assert untouched > 20_000
 
 
 def test_gravity_compensation_alone_fits_into_a_small_stack(tmp_path):
@@ -103,7 +170,7 @@ def test_single_precision_commands_the_same_torques_while_times_are_small(layout
             before = histories.state
             histories.step()
             inputs = (before, *histories.inputs)
-            results = evaluated(layouts, library, inputs, np.float32)
+            results = evaluated(layouts, library.run, inputs, np.float32)
             torque, expected = (x[:, : MODEL.n] for x in (results[1], histories.result.output))
             np.testing.assert_allclose(torque, expected, atol=1e-4 * MODEL.effort_limits.max())
 

@@ -139,6 +139,7 @@ def test_an_arm_is_brought_up_where_an_angle_wraps(way):
     assert response.command == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.long
 def test_two_motors_of_a_joint_may_wrap_apart():
     made = table()
     row = made["motors"]["joint7"]

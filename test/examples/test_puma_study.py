@@ -84,6 +84,7 @@ def test_both_algorithms_deviate_together_with_the_right_constant(study, simulat
         assert np.abs(found - [5.86, 5.85, 5.65, 5.83, 5.69, 5.65]).max() < 0.1
 
 
+@pytest.mark.long
 def test_power_balances_until_the_motion_is_unstable(study, simulated):
     motion = simulated["UDU^T"]
     wanted, found = study.powers(study.puma(), motion.t, motion.qd)

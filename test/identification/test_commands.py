@@ -62,6 +62,7 @@ def test_identify_writes_all_that_it_is_asked_for(described, tmp_path, capsys):
     assert "identified" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_what_is_no_better_is_not_written(described, tmp_path, capsys, monkeypatch):
     from mbs_dynamics import identification
 
@@ -244,6 +245,7 @@ def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_a
         assert np.abs(e.qdd).max() <= limits.acceleration
 
 
+@pytest.mark.long
 def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
     from mbs_dynamics.identification import excitation as room
     from mbs_dynamics.identification.torque_model import TorqueModel

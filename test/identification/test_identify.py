@@ -37,6 +37,7 @@ def found():
     return identify(wrong(), [recorded(1), recorded(2)], recorded(3))
 
 
+@pytest.mark.long
 def test_torques_are_right_on_motions_that_were_not_learned_from(found):
     assert found.errors.description > 0.1
     assert found.errors.description_with_friction > 0.05

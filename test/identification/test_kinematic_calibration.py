@@ -113,6 +113,7 @@ def check(result, zeros=TRUE, most=0.001):
             assert result.deviations[name] < most
 
 
+@pytest.mark.long
 def test_zeros_follow_from_touches_of_a_point_whose_place_is_not_known():
     result = calibrate_touches(described(), series(touches(30)), "tip")
     assert result.unobservable == ("pan",)  # it turns the point as well
@@ -126,6 +127,7 @@ def test_the_first_zero_follows_from_touches_of_a_known_point():
     check(result)
 
 
+@pytest.mark.long
 def test_postures_that_contradict_the_others_are_left_out_and_named():
     q = touches(30).copy()
     q[[3, 11], 1] += 0.05  # the tip slipped
@@ -134,6 +136,7 @@ def test_postures_that_contradict_the_others_are_left_out_and_named():
     check(result)
 
 
+@pytest.mark.long
 def test_zeros_follow_from_measured_poses():
     q = np.random.default_rng(2).uniform(-1.5, 1.5, (20, 6))
     result = calibrate_poses(described(), series(q, **measured(q)), "tip")
@@ -211,6 +214,7 @@ def test_bad_postures_are_rejected_with_advice(postures, said):
         calibrate_touches(described(), series(postures(touches(30))), "tip")
 
 
+@pytest.mark.long
 def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path, capsys):
     (tmp_path / "arm.urdf").write_text(urdf())
     head = ",".join(f"q_{name}" for name in JOINTS)

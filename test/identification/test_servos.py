@@ -188,6 +188,7 @@ def test_bad_servos_are_refused(given, said):
         PositionArm(described(), **({"stiffness": dict.fromkeys(JOINTS, 9.0)} | given))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -70,6 +70,24 @@ def test_a_pose_with_a_missing_torque_is_left_out_and_named(tmp_path):
     assert any("6 (tau_joint3)" in note for note in found.identification.notes)
 
 
+@pytest.mark.parametrize("pair", [(2, 3), (3, 4), (3, 5), (3, 6), (5, 6)])
+@pytest.mark.parametrize("arm", [TRUE, LOADED], ids=["alone", "loaded"])
+def test_exchanged_torques_are_named(arm, pair):
+    q, tau = still(arm)
+    order = np.arange(7)
+    order[list(pair)] = pair[::-1]
+    said = f"{JOINTS[pair[0]]}, {JOINTS[pair[1]]} are exchanged"
+    with pytest.raises(TimeSeriesError, match=said):
+        identified(q, tau[:, order])
+
+
+def test_torques_of_noise_alone_are_not_taken_for_those_of_another_joint():
+    q, tau = still(LOADED)
+    tau[:, 1] = np.random.default_rng(0).normal(0.0, 0.05, len(q))
+    with pytest.raises(TimeSeriesError, match="torques of joint2 are without gravity"):
+        identified(q, tau)
+
+
 @pytest.mark.parametrize("push", [0.0, 8.0])
 def test_torques_of_joints_at_a_stop_are_left_out(push):
     q, _ = still(LOADED)

@@ -104,6 +104,18 @@ def test_torques_without_gravity_are_named_and_the_clock_is_not_blamed():
         assert "clock" not in said
 
 
+def test_torques_on_the_side_of_the_motors_are_without_gravity_or_in_another_unit():
+    for gears in (100.0, np.array([160.0, 160.0, 160.0, 160.0, 100.0, 100.0, 100.0])):
+        tau = RIGHT.tau / gears
+        refused(replace(RIGHT, tau=tau), "in another unit", "--gains", model=wrong())
+
+
+def test_a_rest_of_gravity_that_was_subtracted_has_no_opposite_sign():
+    heavy = wrong(share=0.6)
+    tau = RIGHT.tau - mbs.gravity_torques(heavy, RIGHT.q)
+    refused(replace(RIGHT, tau=tau), "subtracts gravity", model=heavy)
+
+
 def test_torques_about_another_axis_name_the_joints():
     tau, rng = RIGHT.tau.copy(), np.random.default_rng(0)
     tau[:, [1, 3]] = 0.02 * rng.normal(size=(len(tau), 2))
@@ -138,6 +150,7 @@ def test_torques_of_another_motion_are_refused():
     refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reach", [0.3, 0.8])
 def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
@@ -151,6 +164,7 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     validate(wrong(), right)
 
 
+@pytest.mark.long
 def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
     gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
     quiet = RIGHT.q.copy()
@@ -198,6 +212,7 @@ def test_lost_rows_divide_and_their_instants_are_named():
     assert len(prepared(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)[0]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [["joint2"], ["joint2", "joint4"], JOINTS])
 def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, capsys):
     path = tmp_path / "run.csv"
@@ -279,6 +294,11 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
     for model in (TRUE, wrong()):
         with pytest.raises(TimeSeriesError, match=r"weight of the arm.*without gravity"):
             identify_payload(model, replace(load, tau=tau), "tool")
+
+
+def test_no_load_is_refused():
+    with pytest.raises(TimeSeriesError, match="on 'tool', which is none"):
+        identify_payload(TRUE, RIGHT, "tool", RIGHT)
 
 
 @pytest.mark.long

@@ -119,6 +119,7 @@ def exact(M, free, bound):
     raise AssertionError("no combination obeys the law")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", mostly_slow(range(30), range(4)))
 def test_directions_are_those_of_all_combinations(seed):
     """One step of strongly coupled joints, from rest and from motion."""
@@ -155,6 +156,7 @@ def test_friction_never_adds_energy(method, seeds):
         assert (change[1:] + change[:-1] <= 2.2 * scheme + 1e-12)[turns[1:]].all()
 
 
+@pytest.mark.long
 @every_method
 def test_sliding_keeps_the_order_of_a_scheme(method):
     """While no joint changes its direction, friction is smooth."""
@@ -169,6 +171,7 @@ def test_sliding_keeps_the_order_of_a_scheme(method):
     assert abs(math.log2(errors[0] / errors[1]) - order) < 0.4
 
 
+@pytest.mark.long
 @every_method
 def test_members_of_a_batch_slide_and_stand_each_by_itself(method):
     rng = np.random.default_rng(2)

@@ -112,6 +112,7 @@ def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
     assert np.abs(np.diff(states[-100:, 0, 0])).max() < 1e-12
 
 
+@pytest.mark.long
 @every_method
 def test_an_arm_falls_onto_its_stops_and_comes_to_rest(method):
     arm = mbs.Model.from_urdf(robot_path("arm7"))

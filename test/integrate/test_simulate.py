@@ -52,6 +52,7 @@ def test_order(method):
     assert abs(math.log2(errors[0] / errors[1]) - ORDERS[method]) < 0.1
 
 
+@pytest.mark.long
 def test_laws_act_at_every_instant_in_dormand_prince():
     """A reference of small rk4 steps, which hold the torques, is as close as its step is short."""
 

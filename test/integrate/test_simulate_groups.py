@@ -62,6 +62,7 @@ def law(t, q, qd):
     return 0.3 * math.sin(5.0 * t) - 0.1 * qd
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "dormand_prince"])
 @pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating", "mobile"]))
 def test_orders(name, method):
@@ -76,6 +77,7 @@ def test_orders(name, method):
     assert abs(math.log2(errors[0] / errors[1]) - order) < 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_invariants_of_a_floating_mechanism(method):
     found = ended("floating", 400, method)

@@ -86,6 +86,7 @@ def test_damping_between_a_light_and_a_heavy_body(method):
     assert_close(spin, np.full_like(spin, 3.0), 1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", FIXED)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_damping_adds_energy(seed, method):

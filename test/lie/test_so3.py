@@ -145,6 +145,14 @@ def test_exp_of_log(angle):
         near(so3.exp(found), R, 2e-15)
 
 
+@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if 1e-100 < a < PI])
+def test_log_of_a_quaternion_of_any_length_and_of_its_negative(angle):
+    for x in vectors([angle]):
+        q = np.array([*math.sin(angle / 2) / angle * x, math.cos(angle / 2)])
+        for scale in (1.0, -1.0, 3.0, -0.2):
+            near(so3.quaternion_log(scale * q), x, 2e-15 * max(angle, 1.0))
+
+
 @pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
 def test_dexp_is_its_power_series(angle):
     for x in vectors([angle]):

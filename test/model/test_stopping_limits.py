@@ -63,6 +63,7 @@ def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, 
     assert any("joint4 has" in reason for reason in problems_of(STOPPING[what]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text", [described(), described(soft("5")), described("<safety_controller/>")]
 )
@@ -70,6 +71,7 @@ def test_other_limits_forbid_nothing(text):
     assert not any("joint4" in reason for reason in problems_of(text))
 
 
+@pytest.mark.long
 def test_soft_limits_do_not_act_on_a_bus_of_motors():
     model = mbs.Model.from_urdf(STOPPING["soft gain 0"])
     rows = {

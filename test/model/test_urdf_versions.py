@@ -71,9 +71,13 @@ def test_a_joint_without_position_limits_has_none_and_a_note():
     assert any("neither a lower nor an upper limit" in note for note in notes(model))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["info", "view"])
 def test_commands_name_other_formats(command, tmp_path, capsys):
-    for name, text, word in (("arm.sdf", '<sdf version="1.7"/>', "<sdf>"), ("a.dae", "PK", "XML")):
+    for name, text, word in (
+        ("arm.sdf", '<sdf version="1.7"/>', "<sdf>. SDF and USD must be converted"),
+        ("a.usda", "#usda 1.0", "USD must be converted"),
+    ):
         (tmp_path / name).write_text(text)
         assert main([command, str(tmp_path / name)]) == 1
         error = capsys.readouterr().err
@@ -86,3 +90,8 @@ def test_commands_that_need_a_urdf_refuse_an_mjcf(tmp_path, capsys):
     file.write_text('<mujoco model="m"><worldbody/></mujoco>')
     assert main(["excite", str(file), "--out", str(tmp_path / "motion.csv")]) == 1
     assert f"needs a URDF; {file} is an MJCF" in capsys.readouterr().err
+
+
+def test_a_version_that_does_not_exist_is_refused():
+    with pytest.raises(UrdfError, match=r"version of a URDF must be 1.0 to 1.2; got '2.0'"):
+        load(robot().replace('version="1.1"', 'version="2.0"'))

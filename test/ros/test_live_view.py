@@ -22,7 +22,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.live_view import Live, LiveView
 from mbs_dynamics.ros.node_base import LATCHED
-from mbs_dynamics.view.opening import open_page
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.page import Page
 
 TEXT = robot_path("arm7").read_text()
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -53,8 +54,8 @@ def test_the_scene_shows_the_published_state(viewed):
     states = robot.create_publisher(JointState, "joint_states", 10)
     description.publish(String(data=TEXT))
     node.show(ARM)
-    opened = open_page(ARM, TEXT, report=print, port=0)
-    live = Live(opened, node)
+    page = Page(ARM, PageOptions(TEXT, port=0))
+    live = Live(page, node)
     assert live.scene("tool", "hybrid") is None
     end = time.monotonic() + TIMEOUT
     while not (node.state and node.description) and time.monotonic() < end:
@@ -63,7 +64,7 @@ def test_the_scene_shows_the_published_state(viewed):
     assert node.description == TEXT
     assert live.due()
     np.testing.assert_array_equal(live.scene("tool", "hybrid").q, Q)
-    opened.page.close()
+    page.close()
 
 
 def test_bad_messages_change_nothing_and_are_reported(viewed):

@@ -32,6 +32,8 @@ def table(path, head, columns=(T, ONE, TWO, ONE, TWO), between=",", encoding="ut
         ("t,q[0],q[1],tau[0],tau[1]", ("0", "1"), 1.0),
         ("t,q.a.x,q.b.x,tau.a.x,tau.b.x", ("a.x", "b.x"), 1.0),
         ("# t,q_a,q_b,tau_a,tau_b", ("a", "b"), 1.0),
+        ("# recorded by me\n# t,q_a,q_b,tau_a,tau_b", ("a", "b"), 1.0),
+        ("# recorded by me\n# twice\nt,q_a,q_b,tau_a,tau_b", ("a", "b"), 1.0),
         ("t,q_a [deg],q_b (deg),tau_a [N m],tau_b[Nm]", ("a", "b"), RAD),
         ("t [s],q_a,q_b,raw_a,raw_b", ("a", "b"), 1.0),
     ],

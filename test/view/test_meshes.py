@@ -20,7 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.mesh_files import find_mesh
-from mbs_dynamics.view.meshes import THICKNESS, appearance, unlikely_inertias
+from mbs_dynamics.view.meshes import THICKNESS, appearance
 from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
 
 pytestmark = pytest.mark.backend_independent
@@ -65,19 +65,6 @@ def test_a_mesh_is_scaled_and_stands_in_the_frame_of_its_body(cube):
     np.testing.assert_allclose(mesh.mesh.extents, [2, 2, 2])
     np.testing.assert_allclose(box.mesh.bounds.mean(axis=0), [0.3, 0.0, 0.1], atol=1e-9)
     assert base.name == "ground/l1/capsule"
-
-
-@pytest.mark.parametrize(
-    ("moment", "com", "said"),
-    [("0.01", "0", None), ("1", "0", "0.3 m"), ("0.01", "0.5", "outside of its meshes")],
-)
-def test_inertias_that_the_meshes_cannot_have_are_named(moment, com, said):
-    text = re.sub('(ixx|iyy|izz)="1"', rf'\1="{moment}"', URDF)
-    text = text.replace("<mass", f'<origin xyz="{com} 0 0"/><mass')
-    text = text.replace('<mesh filename="{mesh}" scale="2 2 2"/>', '<box size="0.3 0.3 0.3"/>')
-    parts, _ = looks(text.replace("0.3 0 0", "0.1 0 0"))
-    found = unlikely_inertias(mbs.Model.from_urdf(text), parts)
-    assert ["'l1'" in each and said in each for each in found] == ([True] if said else [])
 
 
 def test_shapes_of_links_outside_the_chosen_chain_are_omitted():
@@ -221,6 +208,7 @@ def test_nodes_of_nodes_are_read(tmp_path):
     assert len(parts[0].mesh.faces) == 9 * 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf"]
 )

@@ -25,8 +25,8 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.layers import LAYERS
-from mbs_dynamics.view.opening import open_page
-from mbs_dynamics.view.page import BELOW, NARROW, NO_COLLISIONS, PANEL
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.page import BELOW, NARROW, NO_COLLISIONS, PANEL, Page
 from mbs_dynamics.view.posing import Posing, limbs, postures, slider_ranges
 from mbs_dynamics.view.server import Server
 
@@ -43,11 +43,10 @@ EXTRA_LINK = """
 
 
 @pytest.fixture
-def opened():
-    said = []
-    made = open_page(ARM, robot_path("arm7"), model_code=MADE, port=0, report=said.append)
-    yield made
-    made.page.close()
+def page():
+    shown = Page(ARM, PageOptions(robot_path("arm7"), model_code=MADE, port=0))
+    yield shown
+    shown.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +62,10 @@ def drawn(page, layer):
     return page.canvas.handles(f"layers/{layer}")
 
 
-def test_numbers_follow_a_slider(see, opened):
-    posing = Posing(opened.page, ARM, Q, QD)
-    with running(opened.page, posing):
-        seen = see(opened.page.address)
+def test_numbers_follow_a_slider(see, page):
+    posing = Posing(page, Q, QD)
+    with running(page, posing):
+        seen = see(page.address)
         seen.slide("joint2", 0.8)
         q = Q.copy()
         q[1] = 0.8
@@ -87,12 +86,11 @@ def test_numbers_follow_a_slider(see, opened):
         assert "0.8" in code
         assert seen.errors == []
         hosts = {url for url in seen.requested if not url.startswith(("blob:", "data:"))}
-        assert {url.split("/")[2] for url in hosts} == {opened.page.address.split("/")[2]}
+        assert {url.split("/")[2] for url in hosts} == {page.address.split("/")[2]}
 
 
-def test_each_layer_can_be_switched(see, opened):
-    page = opened.page
-    with running(page, Posing(page, ARM, Q, QD)):
+def test_each_layer_can_be_switched(see, page):
+    with running(page, Posing(page, Q, QD)):
         seen = see(page.address)
         seen.tab("Layers")
         for layer in LAYERS:
@@ -113,9 +111,8 @@ def test_each_layer_can_be_switched(see, opened):
         assert seen.errors == []
 
 
-def test_torques_include_gravity_payload_and_force(see, opened):
-    posing = Posing(opened.page, ARM, Q, QD)
-    page = opened.page
+def test_torques_include_gravity_payload_and_force(see, page):
+    posing = Posing(page, Q, QD)
     with running(page, posing):
         seen = see(page.address)
         seen.slide("payload, kg", 3)
@@ -135,33 +132,24 @@ def test_torques_include_gravity_payload_and_force(see, opened):
         assert drawn(page, "applied wrench")
 
 
-def test_inverse_kinematics_follows_a_dragged_body(opened):
-    posing, page = Posing(opened.page, ARM, Q), opened.page
+def test_inverse_kinematics_follows_a_dragged_body(page):
+    posing = Posing(page, Q)
     page.refresh(posing)
     target = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
     target[:3, 3] += [0.03, -0.02, -0.04]
     page.body.value = "tool"
-    posing._tool.position = target[:3, 3]
-    posing._dragged("tool")
+    posing._handle.position = target[:3, 3]
+    posing._dragged(None)
     page.refresh(posing)
     reached = mbs.forward_kinematics(ARM, posing.q, bodies=["tool"])[0]
     np.testing.assert_allclose(reached, target, atol=1e-3)
     assert [slider.value for slider in posing._positions] == pytest.approx(posing.q, abs=5.1e-4)
-    posing._tool.position = (5.0, 0.0, 0.0)
-    posing._dragged("tool")
+    posing._handle.position = (5.0, 0.0, 0.0)
+    posing._dragged(None)
     page.refresh(posing)
     assert "does not reach the target" in page._status.content
     assert (posing.q >= ARM.lower).all()
     assert (posing.q <= ARM.upper).all()
-
-
-def test_dragged_gravity_keeps_its_magnitude(opened):
-    posing = Posing(opened.page, ARM)
-    posing._down.wxyz = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # a quarter turn about x
-    posing._dragged("gravity")
-    np.testing.assert_allclose(posing._gravity.value, [0.0, 9.81, 0.0], atol=1e-3)
-    scene = posing.scene("tool", "body_fixed")
-    np.testing.assert_allclose(scene.model.gravity, [0.0, 9.81, 0.0], atol=1e-3)
 
 
 def test_sliders_have_the_limits_of_the_joints():
@@ -174,8 +162,8 @@ def test_sliders_have_the_limits_of_the_joints():
     assert (low < high).all()
 
 
-def test_views_transparency_and_postures_are_switched_on_the_page(see, opened):
-    page, posing = opened.page, Posing(opened.page, ARM, degrees=True)
+def test_views_transparency_and_postures_are_switched_on_the_page(see, page):
+    posing = Posing(page, degrees=True)
     with running(page, posing):
         seen = see(page.address)
         assert seen.until(page.server.get_clients)
@@ -202,9 +190,8 @@ def test_views_transparency_and_postures_are_switched_on_the_page(see, opened):
         assert seen.errors == []
 
 
-def test_the_robot_fills_the_room_beside_the_panel(see, opened):
-    page = opened.page
-    with running(page, Posing(page, ARM, Q)):
+def test_the_robot_fills_the_room_beside_the_panel(see, page):
+    with running(page, Posing(page, Q)):
         for size in ({"width": 1200, "height": 700}, {"width": 400, "height": 800}):
             seen = see(page.address)
             seen.page.set_viewport_size(size)
@@ -234,10 +221,9 @@ def test_the_robot_fills_the_room_beside_the_panel(see, opened):
             seen.page.close()
 
 
-def test_a_click_on_a_link_selects_and_names_it(opened):
-    page = opened.page
-    page.refresh(Posing(page, ARM, Q))
-    part = next(part for part in opened.appearance.parts if part.name.startswith("link4/"))
+def test_a_click_on_a_link_selects_and_names_it(page):
+    page.refresh(Posing(page, Q))
+    part = next(part for part in page.parts if part.name.startswith("link4/"))
     page._pick(part)
     assert page.body.value == "link4"
     (label,) = page.canvas.handles("picked")
@@ -245,9 +231,8 @@ def test_a_click_on_a_link_selects_and_names_it(opened):
     assert label.name.startswith("/robot/3/")
 
 
-def test_drawings_are_fixed_to_the_frames_of_their_bodies(opened):
-    page = opened.page
-    posing = Posing(page, ARM, Q)
+def test_drawings_are_fixed_to_the_frames_of_their_bodies(page):
+    posing = Posing(page, Q)
     page.refresh(posing)
     discs = drawn(page, "torques")[:7]  # labels follow
     assert [each.name.split("/")[2] for each in discs] == [str(i) for i in range(7)]
@@ -263,7 +248,8 @@ def test_drawings_are_fixed_to_the_frames_of_their_bodies(opened):
 
 def test_robots_and_motions_are_shown_from_python(tmp_path, see):
     ball = view.Visual("tool", np.eye(4), view.Sphere(0.1), (1.0, 0.0, 0.0, 1.0))
-    shown = view.show(ARM, Q, description=robot_path("arm7"), geometry=[ball], port=0)
+    options = view.PageOptions(robot_path("arm7"), geometry=[ball], port=0)
+    shown = view.show(ARM, Q, options=options)
     try:
         assert shown.address in shown._repr_html_()
         seen = see(shown.address)
@@ -275,16 +261,17 @@ def test_robots_and_motions_are_shown_from_python(tmp_path, see):
     finally:
         shown.close()
     page = tmp_path / "motion.html"
-    played = view.play(ARM, simulate(ARM, Q, duration=0.2), port=0)
+    played = view.play(ARM, simulate(ARM, Q, duration=0.2), options=options)
     with pytest.raises(ArgumentError, match="plays a motion"):
         played.move(Q)
     played.save(page)
     assert page.stat().st_size > 500_000
-    for wrong in ({"q": np.zeros(3)}, {"layers": ["shadows"]}):
-        with pytest.raises(ArgumentError):
-            view.show(ARM, **wrong)
+    with pytest.raises(ArgumentError):
+        view.show(ARM, np.zeros(3))
+    with pytest.raises(ArgumentError):
+        view.show(ARM, options=view.PageOptions(layers=["shadows"]))
     with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
-        view.show(ARM, geometry=[ball._replace(link="hand")])
+        view.show(ARM, options=view.PageOptions(geometry=[ball._replace(link="hand")]))
 
 
 @pytest.mark.parametrize(
@@ -322,33 +309,33 @@ def test_missing_meshes_are_named_on_the_page(see, tmp_path):
     urdf.write_text(text.replace("</robot>", EXTRA_LINK))
     said = []
     model = mbs.Model.from_urdf(urdf)
-    opened = open_page(model, urdf, port=0, report=said.append)
+    page = Page(model, PageOptions(urdf, port=0, report=said.append))
     try:
         assert len(said) == 1
         assert "package://no/a.stl" in said[0]
-        with running(opened.page, Posing(opened.page, model)):
-            seen = see(opened.page.address)
+        with running(page, Posing(page)):
+            seen = see(page.address)
             message = seen.page.locator(".mbs-messages")
             message.wait_for()
             assert said[0] in message.inner_text()
     finally:
-        opened.page.close()
+        page.close()
 
 
-def test_the_state_survives_a_closed_page(see, opened):
-    posing, said = Posing(opened.page, ARM, Q), []
-    opened.page.report = said.append
-    with running(opened.page, posing):
-        seen = see(opened.page.address)
+def test_the_state_survives_a_closed_page(see, page):
+    posing, said = Posing(page, Q), []
+    page.report = said.append
+    with running(page, posing):
+        seen = see(page.address)
         seen.page.close()
-        again = see(opened.page.address)
+        again = see(page.address)
         assert again.until(lambda: said)
-        assert opened.page.address in said[0]
+        assert page.address in said[0]
         again.tab("Numbers")
         assert float(again.table("joints")[1][1]) == pytest.approx(Q[0], abs=6e-4)
 
 
-def test_an_error_is_shown_until_it_is_resolved(opened):
+def test_an_error_is_shown_until_it_is_resolved(page):
     class Source:
         error = True
 
@@ -361,11 +348,11 @@ def test_an_error_is_shown_until_it_is_resolved(opened):
             return None
 
     source = Source()
-    opened.page.refresh(source)
-    assert "nothing works &lt;today&gt;" in opened.page._status.content
+    page.refresh(source)
+    assert "nothing works &lt;today&gt;" in page._status.content
     source.error = False
-    opened.page.refresh(source)
-    assert not opened.page._status.visible
+    page.refresh(source)
+    assert not page._status.visible
 
 
 @pytest.mark.parametrize(
@@ -416,29 +403,29 @@ def test_a_taken_port_is_refused():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ArgumentError, match=str(port)):
-            open_page(ARM, robot_path("arm7"), port=port)
+            Page(ARM, PageOptions(robot_path("arm7"), port=port))
 
 
 def test_the_default_port_is_a_free_one():
-    first = open_page(ARM, robot_path("arm7"))
-    second = open_page(ARM, robot_path("arm7"))
+    first = Page(ARM, PageOptions(robot_path("arm7")))
+    second = Page(ARM, PageOptions(robot_path("arm7")))
     try:
-        assert first.page.address != second.page.address
+        assert first.address != second.address
     finally:
-        first.page.close()
-        second.page.close()
+        first.close()
+        second.close()
 
 
 def test_the_layers_are_those_that_are_named():
-    opened = open_page(ARM, None, layers=["twist"], port=0)
+    page = Page(ARM, PageOptions(layers=["twist"], port=0))
     try:
-        opened.page.refresh(Posing(opened.page, ARM, Q, QD))
-        assert drawn(opened.page, "twist")
-        assert not drawn(opened.page, "torques")
+        page.refresh(Posing(page, Q, QD))
+        assert drawn(page, "twist")
+        assert not drawn(page, "torques")
     finally:
-        opened.page.close()
+        page.close()
 
 
 def test_an_unknown_layer_is_refused():
     with pytest.raises(ArgumentError, match="no layer 'shadows'; valid: all, body frames, "):
-        open_page(ARM, None, layers=["shadows"], port=0)
+        Page(ARM, PageOptions(layers=["shadows"], port=0))

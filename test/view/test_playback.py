@@ -20,7 +20,9 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.opening import frame_times, open_page, write_html
+from mbs_dynamics.view.options import PageOptions
+from mbs_dynamics.view.page import Page
+from mbs_dynamics.view.page_file import frame_times, write_html
 from mbs_dynamics.view.playback import TORQUES, Playback
 from mbs_dynamics.view.states import states_at, states_of
 
@@ -49,16 +51,16 @@ def swing():
 
 
 @pytest.fixture
-def opened():
-    made = open_page(ARM, robot_path("arm7"), port=0)
-    yield made
-    made.page.close()
+def page():
+    shown = Page(ARM, PageOptions(robot_path("arm7"), port=0))
+    yield shown
+    shown.close()
 
 
-def test_the_state_is_that_of_the_time_line(see, opened, swing):
-    playback = Playback(opened.page, opened.drawn, swing)
-    with running(opened.page, playback):
-        seen = see(opened.page.address)
+def test_the_state_is_that_of_the_time_line(see, page, swing):
+    playback = Playback(page, swing)
+    with running(page, playback):
+        seen = see(page.address)
         seen.slide("time, s", 0.25)
         assert seen.until(lambda: playback.time() == pytest.approx(0.25))
         seen.tab("Numbers")
@@ -74,10 +76,10 @@ def test_the_state_is_that_of_the_time_line(see, opened, swing):
 
 
 @pytest.mark.long
-def test_playback_has_a_speed_and_an_end(opened, swing, monkeypatch):
+def test_playback_has_a_speed_and_an_end(page, swing, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("mbs_dynamics.view.playback.time.monotonic", lambda: clock[0])
-    playback = Playback(opened.page, opened.drawn, swing)
+    playback = Playback(page, swing)
     assert not playback.due()
     playback.play()
     assert playback.due()
@@ -103,22 +105,23 @@ def test_playback_has_a_speed_and_an_end(opened, swing, monkeypatch):
     assert playback.time() == 0.0
 
 
-def test_the_trace_is_the_path_of_the_body(opened, swing):
-    playback = Playback(opened.page, opened.drawn, swing)
-    opened.page.body.value = "link5"
-    opened.page.refresh(playback)
-    (lines,) = opened.page.canvas.handles("trace")
+@pytest.mark.long
+def test_the_trace_is_the_path_of_the_body(page, swing):
+    playback = Playback(page, swing)
+    page.body.value = "link5"
+    page.refresh(playback)
+    (lines,) = page.canvas.handles("trace")
     path = mbs.forward_kinematics(ARM, swing.q, bodies=["link5"])[:, 0, :3, 3]
     np.testing.assert_allclose(lines.points[0, 0], path[0], atol=1e-6)
     np.testing.assert_allclose(lines.points[-1, 1], path[-1], atol=1e-6)
     playback._trace.value = False
-    opened.page.refresh(playback)
-    assert opened.page.canvas.handles("trace") == []
+    page.refresh(playback)
+    assert page.canvas.handles("trace") == []
 
 
-def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened, swing):
+def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(page, swing):
     motion = replace(swing, tau=np.sin(swing.q))
-    playback = Playback(opened.page, opened.drawn, motion)
+    playback = Playback(page, motion)
     for t in (0.0, 0.25, 0.5):
         playback.seek(t)
         row = int(np.searchsorted(motion.t, t - 1e-9))
@@ -136,38 +139,37 @@ def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened,
             assert np.nanmin(now) < np.min(curves) <= np.max(curves) < np.nanmax(now)
 
 
-def test_the_ghost_follows_the_second_motion(opened, swing):
+def test_the_ghost_follows_the_second_motion(page, swing):
     other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3).series
-    parts = opened.appearance.parts
-    playback = Playback(opened.page, opened.drawn, swing, ghost=other, parts=parts)
+    playback = Playback(page, swing, ghost=other)
     assert playback.end == pytest.approx(0.8)
     playback.seek(0.7)
-    opened.page.refresh(playback)
+    page.refresh(playback)
     second = playback.second.frames
     poses = mbs.forward_kinematics(ARM, other.q[700])
     np.testing.assert_allclose(second[4].position, poses[4, :3, 3], atol=1e-6)
-    first = opened.page.bodies.frames  # stands at its end
+    first = page.bodies.frames  # stands at its end
     poses = mbs.forward_kinematics(ARM, swing.q[-1])
     np.testing.assert_allclose(first[4].position, poses[4, :3, 3], atol=1e-6)
 
 
-def test_motions_of_other_robots_and_without_states_are_refused(opened, swing):
+def test_motions_of_other_robots_and_without_states_are_refused(page, swing):
     chain = mbs.Model.from_urdf(FLOATING, root="hub")
     other = simulate(chain, [0.3], duration=0.01).series
     with pytest.raises(MbsError, match="hinge"):
-        Playback(opened.page, opened.drawn, other)
+        Playback(page, other)
     with pytest.raises(ArgumentError, match="no states"):
-        Playback(opened.page, opened.drawn, swing.rows(slice(0)))
+        Playback(page, swing.rows(slice(0)))
     batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):
-        Playback(opened.page, opened.drawn, batch.series)
+        Playback(page, batch.series)
 
 
 @pytest.mark.parametrize("every", [1, 7, 100, 499])
-def test_the_robot_moves_by_time_whatever_rows_are_stored(opened, swing, every):
+def test_the_robot_moves_by_time_whatever_rows_are_stored(page, swing, every):
     """Between rows it moves on: with few rows too it is near the motion."""
     rows = swing.rows(np.unique(np.append(np.arange(0, len(swing), every), len(swing) - 1)))
-    playback = Playback(opened.page, opened.drawn, rows)
+    playback = Playback(page, rows)
     times = np.linspace(0.0, 0.5, 21)
     for t in times:
         playback.seek(float(t))
@@ -176,7 +178,7 @@ def test_the_robot_moves_by_time_whatever_rows_are_stored(opened, swing, every):
         np.testing.assert_allclose(q, between, atol=1e-9)
 
 
-def test_joints_and_rates_that_were_not_recorded_are_filled(opened, swing):
+def test_joints_and_rates_that_were_not_recorded_are_filled(page, swing):
     some = TimeSeries(swing.t + 5.0, ARM.joint_names[:3], swing.q[:, :3])
     states = states_of(some, ARM)
     np.testing.assert_allclose(states.t, swing.t, atol=1e-9)
@@ -221,21 +223,27 @@ def test_motions_of_floating_bases_are_shown():
     np.testing.assert_array_equal(states.tau, motion.tau)
 
 
-def test_a_motion_is_written_as_one_file_that_plays(opened, tmp_path):
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_motion_is_written_as_one_file_that_plays(dark, tmp_path):
     short = simulate(ARM, Q, duration=0.1).series
+    page = Page(ARM, PageOptions(dark=dark, port=0))
     file = tmp_path / "scene.html"
-    write_html(opened.page, Playback(opened.page, opened.drawn, short), file)
+    try:
+        write_html(page, Playback(page, short), file)
+    finally:
+        page.close()
     html = file.read_text()
+    assert f"darkMode:{str(dark).lower()}" in html
     assert "</html>" in html
     assert len(html) > 500_000
 
 
-def test_other_kinds_of_files_are_refused(opened, tmp_path):
-    playback = Playback(opened.page, opened.drawn, simulate(ARM, Q, duration=0.1).series)
+def test_other_kinds_of_files_are_refused(page, tmp_path):
+    playback = Playback(page, simulate(ARM, Q, duration=0.1).series)
     with pytest.raises(ArgumentError, match=r"ends in \.html; got .*a\.png"):
-        write_html(opened.page, playback, tmp_path / "a.png")
+        write_html(page, playback, tmp_path / "a.png")
     with pytest.raises(ArgumentError, match="no folder"):
-        write_html(opened.page, playback, tmp_path / "no" / "a.html")
+        write_html(page, playback, tmp_path / "no" / "a.html")
 
 
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])

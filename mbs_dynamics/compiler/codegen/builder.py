@@ -18,7 +18,10 @@ from typing import NamedTuple, TypeAlias
 
 I1, I8, I32, I64, DOUBLE, PTR, VOID = "i1", "i8", "i32", "i64", "double", "ptr", "void"
 WORD = 8
-"""Bytes of a pointer, and of a 64-bit integer."""
+"""Bytes of a pointer, of a double, and of a 64-bit integer."""
+
+LINE = 8
+"""Words in a line of the cache, at multiples of which vectors are aligned."""
 
 Type: TypeAlias = "str | Pointer | Prototype"
 """A type: its name in LLVM IR, a pointer type, or the type of a function."""
@@ -106,6 +109,10 @@ def intrinsic(name: str, *kinds: Type) -> str:
         vectors = f"v{lanes_of(kind)}" if lanes_of(kind) > 1 else ""
         name += f".{vectors}{of[element_of(kind)]}"
     return f"llvm.{name}"
+
+
+MALLOC, FREE = Prototype("malloc", PTR, I64), Prototype("free", VOID, PTR)
+MASK_POINTER = Prototype(intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)
 
 
 def _operation(name: str) -> Callable[[Value, Operand], Value]:
@@ -265,13 +272,9 @@ class Block:
     def __init__(self, code: Function, end: str) -> None:
         self._code, self._end = code, end
 
-    def leave(self) -> None:
-        """Continue after the block."""
-        self._code.jump(self._end)
-
     def leave_if(self, condition: Value) -> None:
         with self._code.if_(condition):
-            self.leave()
+            self._code.jump(self._end)
 
     def leave_unless(self, condition: Value) -> None:
         self._code.branch(condition, following := self._code.label(), self._end)
@@ -334,6 +337,15 @@ class Function:
         at = self.array(kind, 1).to(Pointer(Struct(value=(0, kind))))
         at.value = initial
         return at
+
+    def heap(self, size: Operand) -> tuple[Value, Value]:
+        """Return so many bytes of the heap, for :data:`FREE`, and its first aligned address.
+
+        Both are null if there is no memory.
+        """
+        line = WORD * LINE
+        memory = self.call(MALLOC, self.operand(size, I64) + line)
+        return memory, self.call(MASK_POINTER, memory.byte(line), -line)
 
     def first_lanes(self, count: Value, lanes: int) -> Value:
         """Return the mask of the first ``count`` lanes, or of all."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""C99 of any program, without dependencies beyond math.h: the walk of :class:`ir.text.Printer`."""
+"""C99 of any program, without dependencies beyond math.h."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mbs_dynamics.compiler.codegen.python import Printer
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.text import Printer
-from mbs_dynamics.compiler.passes.strategy import C_STACK
+
+C_STACK = 1 << 16
+"""Bytes of scratch memory from which on it is an argument of the function."""
 
 PRECISIONS = {"double": ("double", "", 8), "single": ("float", "f", 4)}
 """For each precision the type in C, the suffix of its constants and mathematical functions, and how
@@ -20,11 +22,10 @@ many bytes a number takes."""
 KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while INFINITY NAN"
+    "union unsigned void volatile while INFINITY NAN workspace memory"
 )
-OWN = "workspace memory"
 FUNCTIONS = [row.c.partition("{f}(")[0] for row in ops.ROWS if "{f}(" in row.c]
-RESERVED = {*KEYWORDS.split(), *OWN.split(), *FUNCTIONS, *(f"{x}f" for x in FUNCTIONS)}
+RESERVED = {*KEYWORDS.split(), *FUNCTIONS, *(f"{x}f" for x in FUNCTIONS)}
 
 
 class CFunction(NamedTuple):
@@ -49,12 +50,9 @@ class CFunction(NamedTuple):
 
 def emit_c(module: ir.Module, *, name: str | None = None, precision: str = "double") -> CFunction:
     """Return a module in C. Memory beyond :data:`C_STACK` is the caller's."""
-    kind, suffix, size = PRECISIONS[precision]
-    printer = _C(module, name or identifier(module.name), kind, suffix)
-    workspace = printer.memory if size * printer.memory > C_STACK else 0
-    definition = "\n".join([*printer.lines(workspace), ""])
-    stack = 0 if workspace else size * printer.memory
-    return CFunction(printer.signature(workspace), definition, stack, workspace)
+    printer = _C(module, name or identifier(module.name), precision)
+    definition = "\n".join([*printer.lines(), ""])
+    return CFunction(printer.signature(), definition, printer.stack, printer.workspace)
 
 
 def identifier(name: str) -> str:
@@ -78,14 +76,17 @@ class _C(Printer):
 
     margin = "  "
 
-    def __init__(self, module: ir.Module, name: str, kind: str, suffix: str) -> None:
-        self.module, self.name, self.kind, self.suffix = module, name, kind, suffix
+    def __init__(self, module: ir.Module, name: str, precision: str) -> None:
+        self.module, self.name = module, name
+        self.kind, self.suffix, size = PRECISIONS[precision]
         self.offsets: dict[ir.Buffer, int] = {}
         self.memory = 0
         """Numbers of scratch memory."""
         for buffer in module.scratch:
             self.offsets[buffer] = self.memory
             self.memory += buffer.size
+        self.workspace = self.memory if size * self.memory > C_STACK else 0
+        self.stack = 0 if self.workspace else size * self.memory
         self.ports: dict[ir.Buffer, str] = {}
         """Names of the parameters, none like another."""
         for buffer in (*module.inputs, *module.outputs):
@@ -94,19 +95,19 @@ class _C(Printer):
                 free += "_"
             self.ports[buffer] = free
 
-    def signature(self, workspace: int) -> str:
-        """Return the declaration of the function, with an argument of so many numbers at the end.
+    def signature(self) -> str:
+        """Return the declaration of the function.
 
         ISO C has no arrays of size zero: those of ports without entries have one.
         """
         arguments = [f"{self.type(x)} {port}[{x.size or 1}]" for x, port in self.ports.items()]
-        arguments += [f"{self.kind} workspace[{workspace}]"] if workspace else []
+        arguments += [f"{self.kind} workspace[{self.workspace}]"] if self.workspace else []
         return f"int {self.name}({', '.join(arguments) or 'void'})"
 
     def type(self, port: ir.Buffer) -> str:
         return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
 
-    def lines(self, workspace: int) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         memory = ["memory"] if self.memory else []
         for procedure in self.module.procedures:
             declared = [f"{self.kind} *{x}" for x in memory]
@@ -115,11 +116,11 @@ class _C(Printer):
             yield "{"
             yield from self.function_body(procedure.body, memory)
             yield "}\n"
-        yield self.signature(workspace)
+        yield self.signature()
         yield "{"
         if self.memory:
-            declared_as = "*const memory = workspace" if workspace else f"memory[{self.memory}]"
-            yield f"  {self.kind} {declared_as};"
+            here = "*const memory = workspace" if self.workspace else f"memory[{self.memory}]"
+            yield f"  {self.kind} {here};"
         yield from self.function_body(self.module.body, memory)
         yield "  return 0;"
         yield "}"
@@ -151,6 +152,6 @@ class _C(Printer):
     def check(self, value: str, status: int) -> str:
         return f"if (!({value} > {self.operand(0.0)})) return {status};"
 
-    def call(self, procedure: ir.Procedure) -> str:
+    def call(self, procedure: ir.Call) -> str:
         given = [*(["memory"] if self.memory else []), *self.ports.values()]
         return f"{self.name}_{procedure.name}({', '.join(given)});"

@@ -4,7 +4,7 @@
 
 In code for several states every double is a vector with one state per lane, and so is every entry
 of every buffer. Sines and cosines come from a function that all kernels share (see
-:mod:`codegen.llvm_shared`).
+:mod:`codegen.llvm_sines`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value
-from mbs_dynamics.compiler.codegen.llvm_shared import sines
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, LINE, PTR, VOID, Value
+from mbs_dynamics.compiler.codegen.llvm_sines import sines
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.passes.strategy import STACK
 
-LINE = 8
-"""Doubles in a line of the cache, at multiples of which vectors are aligned."""
-
-NO_MEMORY = -1
-"""Value that a function returns if the heap is exhausted."""
-
-MALLOC, FREE = builder.Prototype("malloc", PTR, I64), builder.Prototype("free", VOID, PTR)
-MASK_POINTER = builder.Prototype(builder.intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)
+STACK = 1 << 18
+"""Bytes of scratch memory from which on it comes from the heap."""
 
 
 def emit_llvm(module: ir.Module, lanes: int = 1) -> str:
@@ -33,7 +26,8 @@ def emit_llvm(module: ir.Module, lanes: int = 1) -> str:
 
     All are addresses of doubles. For one state the function returns the status. For several, entry
     k of state j of a port is at ``lanes * k + j``, the statuses of all states are stored at the
-    address that follows those of the ports, and the function returns 0 if all are 0.
+    address that follows those of the ports, and the function returns 0 if all are 0. If there is no
+    memory, it returns -1.
     """
     layout = _Layout(module, lanes)
     functions = [*(_procedure(layout, x) for x in module.procedures), _main(layout, module)]
@@ -55,7 +49,7 @@ class _Layout:
             # odd numbers of lines, so that all sets of a cache serve the same entries of many
             self.lines += -(-buffer.size * lanes // LINE) | 1
 
-    def prototype(self, procedure: ir.Procedure) -> builder.Prototype:
+    def prototype(self, procedure: ir.Call) -> builder.Prototype:
         """Return the function of a procedure, whose arguments are the memory and the ports."""
         name = f'"{self.prefix}.{procedure.name}"'
         return builder.Prototype(name, VOID, PTR, builder.Pointer(PTR))
@@ -64,24 +58,23 @@ class _Layout:
 def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     """Return the function that is called from outside, with the memory of an evaluation."""
     f = _Function(layout, builder.Prototype(module.name, I32, builder.Pointer(PTR)), exported=True)
-    line, heap = builder.WORD * LINE, None
-    if line * layout.lines <= STACK:
+    heap, size = None, builder.WORD * LINE * layout.lines
+    if size <= STACK:
         memory = f.array(builder.vector(LINE, DOUBLE), layout.lines)
     else:
-        heap = f.call(MALLOC, line * (layout.lines + 1))
+        heap, memory = f.heap(size)
         with f.if_(heap == builder.NULL):
-            f.ret(NO_MEMORY)
-        memory = f.call(MASK_POINTER, heap.byte(line), -line)
+            f.ret(-1)
     f.enter(memory, *f.parameters)
     f.body(module.body)
     status = f.final_status()
     if heap is not None:
-        f.call(FREE, heap)
+        f.call(builder.FREE, heap)
     f.ret(status)
     return f
 
 
-def _procedure(layout: _Layout, procedure: ir.Procedure) -> builder.Function:
+def _procedure(layout: _Layout, procedure: ir.Call) -> builder.Function:
     f = _Function(layout, layout.prototype(procedure))
     f.enter(*f.parameters)
     f.body(procedure.body)
@@ -99,8 +92,6 @@ class _Function(builder.Function):
         self.layout, self.lanes = layout, layout.lanes
         self.number = builder.vector(self.lanes, DOUBLE)
         self.values: dict[int, Value] = {}
-        self.angles: dict[str, Value] = {}
-        """Where the sines and cosines of angles are that have been computed."""
         self.checks: list[tuple[Value, int]] = []
         """Values that are checked, with their status."""
 
@@ -131,8 +122,8 @@ class _Function(builder.Function):
                     self.sines(statement)
                 case ir.Check(value, status):
                     self.checks.append((self.values[value], status))
-                case ir.Call(procedure):
-                    self.call(self.layout.prototype(procedure), self.memory, self.ports)
+                case ir.Call():
+                    self.call(self.layout.prototype(statement), self.memory, self.ports)
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
         x, row = args[0], ops.TABLE[op]
@@ -145,11 +136,6 @@ class _Function(builder.Function):
             return self.call(
                 builder.Prototype(name, self.number, *[self.number] * len(args)), *args
             )
-        if op in (ops.SIN, ops.COS) and self.lanes > 1:
-            if x.text not in self.angles:  # both are computed for the first of them
-                self.angles[x.text] = self.array(x.kind, 2)
-                self.call(sines(self.lanes), x, self.angles[x.text])
-            return self.angles[x.text][(ops.SIN, ops.COS).index(op)]
         function = builder.Prototype(row.llvm, DOUBLE, *[DOUBLE] * len(args))  # of the C library
         if self.lanes == 1:
             return self.call(function, *args)

@@ -1,31 +1,19 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plain Python of any program: the walk of :class:`ir.text.Printer` over its module."""
+"""Plain Python of any program."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.text import Printer
-
-
-class Failed(Exception):  # noqa: N818
-    """A guard was not positive; the argument is its index."""
-
-
-def _failed(guard: int) -> None:
-    raise Failed(guard)
-
 
 NAMESPACE: dict[str, Any] = {
     **{row.name: row.meaning for row in ops.ROWS if f"{row.name}(" in row.python},
     "quotient": ops.quotient,
-    "failed": _failed,
     "inf": math.inf,
     "nan": math.nan,
     "__builtins__": {},
@@ -35,51 +23,77 @@ NAMESPACE: dict[str, Any] = {
 def emit_python(module: ir.Module) -> str:
     """Return the source of ``def <name>(<inputs>)``, which takes flat lists and returns flat lists.
 
-    It refers to the names of :data:`NAMESPACE`. An input whose name has another meaning there gets
-    an underscore.
+    It returns k instead if the k-th guard, counted from one, is not positive. It refers to the
+    names of :data:`NAMESPACE`.
     """
-    return "\n".join([*_Python(module).lines(module), ""])
+    return "\n".join([*Printer().function(module), ""])
 
 
-def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]]]:
-    """Return a module as a Python function of flat lists; one flat list per output.
-
-    The function raises :class:`Failed` where a guard is not positive.
-    """
+def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]] | int]:
+    """Return the function of :func:`emit_python`."""
     names = dict(NAMESPACE)
     exec(compile(emit_python(module), f"<{module.name}>", "exec"), names)
     return names[module.name]  # type: ignore[no-any-return]
 
 
-class _Python(Printer):
-    def __init__(self, module: ir.Module) -> None:
-        self.names = {x: f"{x.kind}_{x.name}" for x in (*module.outputs, *module.scratch)}
-        taken = {*NAMESPACE, *self.names.values(), *(x.name for x in module.procedures)}
-        for buffer in module.inputs:
-            name = buffer.name
-            while name in taken or re.fullmatch(r"t\d+", name):
-                name += "_"
-            self.names[buffer] = name
-            taken.add(name)
+class Printer:
+    """One walk over statements, which prints their lines in Python. C overrides how they look."""
 
-    def lines(self, module: ir.Module) -> Iterator[str]:
-        yield f"def {module.name}({', '.join(self.names[x] for x in module.inputs)}):"
+    margin = "    "
+
+    def function(self, module: ir.Module) -> Iterator[str]:
+        yield f"def {module.name}({', '.join(map(self.variable, module.inputs))}):"
         for buffer in (*module.outputs, *module.scratch):
-            yield f"    {self.names[buffer]} = [0.0] * {buffer.size}"
+            yield f"    {self.variable(buffer)} = [0.0] * {buffer.size}"
         for procedure in module.procedures:
             yield f"    def {procedure.name}():"
             yield from (self.margin + line for line in self.body(procedure.body))
         yield from self.body(module.body)
-        yield f"    return {', '.join(self.names[x] for x in module.outputs)},"
+        yield f"    return {', '.join(map(self.variable, module.outputs))},"
+
+    def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
+        for statement in body:
+            for line in self.statement(statement):
+                yield self.margin + line
+
+    def statement(self, statement: ir.Statement) -> Iterator[str]:
+        match statement:
+            case ir.Let(value, op, args):
+                computed = self.expression(op, [self.operand(x) for x in args])
+                yield self.define(value, computed, condition=ops.TABLE[op].is_condition)
+            case ir.Load(value, buffer, at):
+                yield self.define(value, self.entry(buffer, at))
+            case ir.Store(buffer, at, x):
+                yield self.assign(self.entry(buffer, at), self.operand(x))
+            case ir.Sines(buffer, first, angles, width):
+                for k, angle in enumerate(map(self.operand, angles)):
+                    for op, place in ((ops.SIN, first + k), (ops.COS, first + width + k)):
+                        yield self.assign(self.entry(buffer, place), self.expression(op, [angle]))
+            case ir.Check(value, status):
+                yield self.check(self.operand(value), status)
+            case ir.Call():
+                yield self.call(statement)
+
+    def variable(self, buffer: ir.Buffer) -> str:
+        return f"{buffer.kind}_{buffer.name}"
 
     def entry(self, buffer: ir.Buffer, at: int) -> str:
-        return f"{self.names[buffer]}[{at}]"
+        return f"{self.variable(buffer)}[{at}]"
 
     def operand(self, x: ir.Operand) -> str:
-        return repr(x) if isinstance(x, float) else f"t{x}"
+        return f"t{x}" if isinstance(x, int) else repr(x)
+
+    def expression(self, op: str, args: Sequence[str]) -> str:
+        return ops.TABLE[op].python.format(*args)
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         return f"t{value} = {expression}"
 
+    def assign(self, entry: str, value: str) -> str:
+        return f"{entry} = {value}"
+
     def check(self, value: str, status: int) -> str:
-        return f"if not {value} > 0.0: failed({status - 1})"
+        return f"if not {value} > 0.0: return {status}"
+
+    def call(self, procedure: ir.Call) -> str:
+        return f"{procedure.name}()"

@@ -39,25 +39,12 @@ def _elementwise(
     return function
 
 
-def _compared(op: str, a: Any, b: Any) -> Any:
-    # a bool of NumPy, because ~True is -2
-    return (
-        on(op, a, b)
-        if hasattr(a, "operation") or hasattr(b, "operation")
-        else np.bool_(ops.TABLE[op].meaning(a, b))
-    )
-
-
-def _isnan(x: Any) -> Any:
-    return on(ops.ISNAN, x) if hasattr(x, "operation") else np.isnan(x)
-
-
 def _min(a: Any, b: Any) -> Any:
-    return _select(_compared(ops.LESS, a, b) | _isnan(a), a, b)
+    return _select(on(ops.LESS, a, b) | on(ops.ISNAN, a), a, b)
 
 
 def _max(a: Any, b: Any) -> Any:
-    return _select(_compared(ops.LESS, b, a) | _isnan(a), a, b)
+    return _select(on(ops.LESS, b, a) | on(ops.ISNAN, a), a, b)
 
 
 def _select(condition: Any, x: Any, y: Any) -> Any:
@@ -121,17 +108,17 @@ min = _elementwise(_min, np.minimum, 2)
 max = _elementwise(_max, np.maximum, 2)
 """The greater of two numbers; NaN if one of them is."""
 
-isnan = _elementwise(_isnan, np.isnan, 1)
+isnan = _elementwise(functools.partial(on, ops.ISNAN), np.isnan, 1)
 """The condition that a number is NaN."""
 
-less = _elementwise(functools.partial(_compared, ops.LESS), np.less, 2)
+less = _elementwise(functools.partial(on, ops.LESS), np.less, 2)
 """The condition a < b. Conditions are combined by ``&``, ``|`` and ``~``; in arithmetic and as
 results they are 1.0 or 0.0."""
 
-less_equal = _elementwise(functools.partial(_compared, ops.LESS_EQUAL), np.less_equal, 2)
+less_equal = _elementwise(functools.partial(on, ops.LESS_EQUAL), np.less_equal, 2)
 """The condition a <= b."""
 
-equal = _elementwise(functools.partial(_compared, ops.EQUAL), np.equal, 2)
+equal = _elementwise(functools.partial(on, ops.EQUAL), np.equal, 2)
 """The condition a == b."""
 
 select = _elementwise(_select, _where, 3)

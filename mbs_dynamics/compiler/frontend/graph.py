@@ -53,78 +53,6 @@ INSTEAD = (
 )
 
 
-class Node:
-    """An input, or an operation on nodes and floats."""
-
-    __slots__ = ("args", "graph", "id", "op")
-
-    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...], id: int) -> None:
-        self.graph = graph
-        self.op = op
-        self.args = args
-        self.id = id
-
-    def __repr__(self) -> str:
-        return f"<{self.op} #{self.id}>"
-
-    def __bool__(self) -> NoReturn:
-        raise TraceError(BRANCH_HELP)
-
-    def __eq__(self, other: object) -> NoReturn:
-        raise TraceError(f"whether two symbols are equal is not known while tracing: {BRANCH_HELP}")
-
-    __ne__ = __eq__
-    __hash__ = object.__hash__
-
-
-class Condition(Node):
-    """A comparison of symbols. In arithmetic, and as a result, it is 1.0 if it holds, else 0.0."""
-
-    __slots__ = ()
-
-    @property
-    def number(self) -> Any:
-        """The symbol that is 1.0 if the condition holds, and else 0.0."""
-        return self.graph.operation(ops.SELECT, (self, 1.0, 0.0))
-
-    def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """Return an operation of which an operand is a condition."""
-        return self.graph.operation(op, operands)
-
-    def __and__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return NotImplemented  # elementwise
-        if isinstance(other, (bool, np.bool_)):
-            return self if other else np.False_
-        return self.graph.operation(ops.AND, (self, other))
-
-    def __or__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        if isinstance(other, (bool, np.bool_)):
-            return np.True_ if other else self
-        return self.graph.operation(ops.OR, (self, other))
-
-    __rand__, __ror__ = __and__, __or__
-
-    def __invert__(self) -> Any:
-        return self.args[0] if self.op == ops.NOT else self.graph.operation(ops.NOT, (self,))
-
-    def __add__(self, other: Any) -> Any:
-        return self.number + other
-
-    def __sub__(self, other: Any) -> Any:
-        return self.number - other
-
-    def __rsub__(self, other: Any) -> Any:
-        return other - self.number
-
-    def __mul__(self, other: Any) -> Any:
-        return self.number * other
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
 def _negated(x: Symbol) -> Any:
     return x.args[0] if x.op is NEG else x.graph.node(NEG, (x,), (x.id,))
 
@@ -205,10 +133,12 @@ def _pair(op: str, a: Symbol, b: Symbol) -> Any:
 
 def _operator(
     with_symbol: Callable[[Symbol, Symbol], Any], with_number: Callable[[Symbol, float], Any]
-) -> Callable[[Symbol, Any], Any]:
-    """Return a method that dispatches on its operands, symbols or numbers."""
+) -> Callable[[Any, Any], Any]:
+    """Return a method that dispatches on its operands, symbols, conditions or numbers."""
 
-    def operator(self: Symbol, other: Any) -> Any:
+    def operator(self: Any, other: Any) -> Any:
+        if type(self) is not Symbol:
+            return operator(self.number, other)
         if type(other) is Symbol:
             return with_symbol(self, other)
         if isinstance(other, NUMBER):
@@ -229,10 +159,10 @@ def _comparison(op: str, *, reverse: bool = False) -> Callable[[Symbol, Any], An
     return comparison
 
 
-class Symbol(Node):
-    """A node with a number for its value."""
+class Node:
+    """An input, or an operation on nodes and floats."""
 
-    __slots__ = ()
+    __slots__ = ("args", "graph", "id", "op")
 
     __add__ = __radd__ = _operator(_sum, _shifted)
     __mul__ = __rmul__ = _operator(_product, _scaled)
@@ -240,6 +170,65 @@ class Symbol(Node):
     __rsub__ = _operator(lambda x, y: _difference(y, x), lambda x, c: _shifted(_negated(x), c))
     __truediv__ = _operator(_quotient, _divided)
     __rtruediv__ = _operator(lambda x, y: _quotient(y, x), _inverse)
+
+    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...], id: int) -> None:
+        self.graph = graph
+        self.op = op
+        self.args = args
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"<{self.op} #{self.id}>"
+
+    def __bool__(self) -> NoReturn:
+        raise TraceError(BRANCH_HELP)
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TraceError(f"whether two symbols are equal is not known while tracing: {BRANCH_HELP}")
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
+    def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
+        """Return an operation of which an operand is this node."""
+        return self.graph.operation(op, operands)
+
+
+class Condition(Node):
+    """A comparison of symbols. In arithmetic, and as a result, it is 1.0 if it holds, else 0.0."""
+
+    __slots__ = ()
+
+    @property
+    def number(self) -> Any:
+        """The symbol that is 1.0 if the condition holds, and else 0.0."""
+        return self.graph.operation(ops.SELECT, (self, 1.0, 0.0))
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # elementwise
+        if isinstance(other, (bool, np.bool_)):
+            return self if other else np.False_
+        return self.graph.operation(ops.AND, (self, other))
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if isinstance(other, (bool, np.bool_)):
+            return np.True_ if other else self
+        return self.graph.operation(ops.OR, (self, other))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> Any:
+        return self.args[0] if self.op == ops.NOT else self.graph.operation(ops.NOT, (self,))
+
+
+class Symbol(Node):
+    """A node with a number for its value."""
+
+    __slots__ = ()
+
     __lt__, __gt__ = _comparison(ops.LESS), _comparison(ops.LESS, reverse=True)
     __le__, __ge__ = _comparison(ops.LESS_EQUAL), _comparison(ops.LESS_EQUAL, reverse=True)
     __neg__ = _negated
@@ -264,7 +253,7 @@ class Symbol(Node):
         return self.graph.operation(ops.ROUND, (self,))
 
     def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """Return an operation of which an operand is a symbol."""
+        """Return an operation of which an operand is this symbol; signs of operands are removed."""
         if op == ops.SIN and self.op is NEG:
             return -self.args[0].sin()
         if op == ops.COS and self.op is NEG:

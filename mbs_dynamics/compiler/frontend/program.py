@@ -55,10 +55,8 @@ class Program:
     @cached_property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
-        times = Counter(x.op for x in self.module.body if isinstance(x, ir.Let))
-        kinds: Counter[str] = Counter()
-        for op, number in times.items():
-            kinds[ops.TABLE[op].counted] += number
+        lets = (x for x in self.module.body if isinstance(x, ir.Let))
+        kinds = Counter(ops.TABLE[x.op].counted for x in lets)
         return Operations(*[kinds[kind] for kind in Operations._fields])
 
     def on_symbols(self, symbols: Mapping[str, Any]) -> dict[str, Any]:

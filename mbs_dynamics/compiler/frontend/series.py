@@ -33,9 +33,6 @@ class Series:
     def __init__(self, coefficients: Sequence[Coefficient]) -> None:
         self.c = tuple(coefficients)
 
-    def __repr__(self) -> str:
-        return f"Series{self.c}"
-
     @property
     def order(self) -> int:
         """The highest power of time that is kept."""
@@ -86,11 +83,11 @@ class Series:
 
         Raises TraceError for one without a rule for series.
         """
-        if op in ops.CONDITIONS:  # by the present values
+        if ops.TABLE[op].is_condition:  # by the present values
             return ops.on(op, *(self._coefficients(x)[0] for x in operands))
         if op not in (ops.SIN, ops.COS, ops.SQRT):
             raise TraceError(f"the operation {op!r} has no derivatives with respect to time")
-        return {ops.SIN: self.sin, ops.COS: self.cos, ops.SQRT: self.sqrt}[op]()
+        return getattr(self, op)()
 
     def sin(self) -> Series:
         return self._sin_cos()[0]
@@ -119,9 +116,6 @@ class Series:
         """Return x where a condition on symbols holds, else y; one of the two is this series."""
         pairs = zip(self._coefficients(x), self._coefficients(y), strict=True)
         return Series([functions.select(condition, a, b) for a, b in pairs])
-
-    def __lt__(self, other: Any) -> Any:
-        return self.c[0] < self._coefficients(other)[0]
 
     def __gt__(self, other: Any) -> Any:
         return self.c[0] > self._coefficients(other)[0]

@@ -37,11 +37,6 @@ def evaluate_on(
     def operand(x: int | float) -> Any:
         return x if isinstance(x, float) else values[x]
 
-    def entry(buffer: ir.Buffer, k: int) -> int:
-        if not 0 <= k < buffer.size:
-            raise IndexError(f"{buffer}[{k}], of {buffer.size} entries")
-        return k
-
     def run(body: ir.Block) -> None:
         for statement in body:
             match statement:
@@ -50,17 +45,17 @@ def evaluate_on(
                         raise BackendError(f"{module.name}: no {op!r} is available in this system")
                     values[value] = meaning[op](*[operand(x) for x in args])
                 case ir.Load(value, buffer, at):
-                    values[value] = memory[buffer][entry(buffer, at)]
+                    values[value] = memory[buffer][at]
                 case ir.Store(buffer, at, x):
-                    memory[buffer][entry(buffer, at)] = operand(x)
+                    memory[buffer][at] = operand(x)
                 case ir.Sines(buffer, first, angles, width):
                     for k, angle in enumerate(map(operand, angles)):
                         memory[buffer][first + k] = meaning[ops.SIN](angle)
                         memory[buffer][first + width + k] = meaning[ops.COS](angle)
                 case ir.Check(value, status):
                     check(operand(value), status)
-                case ir.Call(procedure):
-                    run(procedure.body)
+                case ir.Call(_, statements):
+                    run(statements)
 
     run(module.body)
     return {buffer.name: memory[buffer] for buffer in module.outputs}

@@ -12,7 +12,7 @@ buffers. The memory layout is part of the program; registers and instructions ar
               | Store(buffer, at, operand)         buffer[at] = operand
               | Sines(buffer, first, operand*)     buffer[first + k] = sine of angle k, and cosines
               | Check(value, status)               fail with this status unless value > 0
-              | Call(procedure)                    run the statements of a procedure
+              | Call(name, statement*)             run these, as a procedure
     operand   = number of a value | float
 """
 
@@ -90,17 +90,11 @@ class Check(NamedTuple):
     status: int
 
 
-class Procedure(NamedTuple):
-    """Statements that are compiled as a function of their own."""
+class Call(NamedTuple):
+    """Run statements that are compiled as a function of their own, a procedure."""
 
     name: str
     body: Block
-
-
-class Call(NamedTuple):
-    """Run a procedure."""
-
-    procedure: Procedure
 
 
 Statement = Let | Load | Store | Sines | Check | Call
@@ -116,9 +110,9 @@ class Module(NamedTuple):
     body: Block
 
     @property
-    def procedures(self) -> tuple[Procedure, ...]:
+    def procedures(self) -> tuple[Call, ...]:
         """The procedures, in the order of their calls."""
-        return tuple([x.procedure for x in self.body if type(x) is Call])
+        return tuple([x for x in self.body if type(x) is Call])
 
     @property
     def statements(self) -> list[Statement]:

@@ -14,6 +14,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
 SIN, COS, SQRT, ATAN2, HYPOT = "sin", "cos", "sqrt", "atan2", "hypot"
 ABS, ROUND = "abs", "round"
@@ -31,6 +33,9 @@ class Operation(NamedTuple):
     """The field of :class:`Operations` that counts it; empty for what is as good as free."""
     meaning: Callable[..., Any]
     """The function of floats (and of conditions, as bools)."""
+    gradient: Callable[..., tuple[Any, ...]] | None
+    """From the gradient w by the result, the result and the operands, the gradient by each operand;
+    None for an operation without a derivative."""
     python: str
     """The expression in Python, which may call ``meaning`` by the name of the operation."""
     c: str
@@ -38,13 +43,6 @@ class Operation(NamedTuple):
     llvm: str
     """The instruction in LLVM IR, with types ``{T0}`` and so on; or an intrinsic of LLVM, which
     begins with ``llvm.``; or a function of the C library."""
-    gradient: Callable[..., tuple[Any, ...]] | None = None
-    """From the gradient w by the result, the result and the operands, the gradient by each operand;
-    None for an operation without a derivative."""
-
-    @property
-    def arity(self) -> int:
-        return len(self.signature) - 2
 
     @property
     def is_condition(self) -> bool:
@@ -52,11 +50,15 @@ class Operation(NamedTuple):
 
 
 def on(name: str, *args: Any) -> Any:
-    """Return an operation on floats, or on scalars that have a method ``operation``."""
+    """Return an operation on floats, or on scalars that have a method ``operation``.
+
+    Conditions on floats are NumPy's bools, because ``~True`` is -2.
+    """
     for x in args:
         if hasattr(x, "operation"):
             return x.operation(name, args)
-    return TABLE[name].meaning(*args)
+    row = TABLE[name]
+    return np.bool_(row.meaning(*args)) if row.is_condition else row.meaning(*args)
 
 
 def quotient(a: float, b: float) -> float:
@@ -92,105 +94,55 @@ FLAGS = "contract nsz arcp"
 """Fused multiply-add is allowed. Infinities and NaN keep their meaning: no nnan, no ninf."""
 
 ROWS = [
-    Operation(
-        ADD, "nn:n", "additions", operator.add,
-        "{0} + {1}", "{0} + {1}", f"fadd {FLAGS} {{T0}} {{0}}, {{1}}",
-        lambda w, y, a, b: (w, w),
-    ),
-    Operation(
-        SUB, "nn:n", "additions", operator.sub,
-        "{0} - {1}", "{0} - {1}", f"fsub {FLAGS} {{T0}} {{0}}, {{1}}",
-        lambda w, y, a, b: (w, -w),
-    ),
-    Operation(
-        MUL, "nn:n", "multiplications", operator.mul,
-        "{0} * {1}", "{0} * {1}", f"fmul {FLAGS} {{T0}} {{0}}, {{1}}",
-        lambda w, y, a, b: (w * b, w * a),
-    ),
-    Operation(
-        DIV, "nn:n", "divisions", quotient,
-        "quotient({0}, {1})", "{0} / {1}", f"fdiv {FLAGS} {{T0}} {{0}}, {{1}}",
-        _of_quotient,
-    ),
-    Operation(
-        NEG, "n:n", "", operator.neg,
-        "-{0}", "-{0}", f"fneg {FLAGS} {{T0}} {{0}}",
-        lambda w, y, a: (-w,),
-    ),
-    Operation(
-        SIN, "n:n", "trigonometric", lambda a: _quiet(math.sin, a),
-        "sin({0})", "sin{f}({0})", "sin",
-        lambda w, y, a: (w * on(COS, a),),
-    ),
-    Operation(
-        COS, "n:n", "trigonometric", lambda a: _quiet(math.cos, a),
-        "cos({0})", "cos{f}({0})", "cos",
-        lambda w, y, a: (-(w * on(SIN, a)),),
-    ),
-    Operation(
-        SQRT, "n:n", "square_roots", lambda a: _quiet(math.sqrt, a),
-        "sqrt({0})", "sqrt{f}({0})", "llvm.sqrt",
-        lambda w, y, a: (0.5 * w / y,),
-    ),
-    Operation(
-        ATAN2, "nn:n", "trigonometric", math.atan2,
-        "atan2({0}, {1})", "atan2{f}({0}, {1})", "atan2",
-        _of_atan2,
-    ),
-    Operation(
-        HYPOT, "nn:n", "square_roots", math.hypot,
-        "hypot({0}, {1})", "hypot{f}({0}, {1})", "hypot",
-        lambda w, y, a, b: (w * a / y, w * b / y),
-    ),
-    Operation(
-        ABS, "n:n", "additions", abs,
-        "abs({0})", "fabs{f}({0})", "llvm.fabs",
-        lambda w, y, a: (on(SELECT, a < 0.0, -w, w),),
-    ),
-    Operation(
-        ROUND, "n:n", "additions", lambda a: round(a, 0),
-        "round({0})", "rint{f}({0})", "llvm.rint",
-    ),
-    Operation(
-        LESS, "nn:c", "", operator.lt,
-        "{0} < {1}", "{0} < {1}", "fcmp olt {T0} {0}, {1}",
-    ),
-    Operation(
-        LESS_EQUAL, "nn:c", "", operator.le,
-        "{0} <= {1}", "{0} <= {1}", "fcmp ole {T0} {0}, {1}",
-    ),
-    Operation(
-        EQUAL, "nn:c", "", operator.eq,
-        "{0} == {1}", "{0} == {1}", "fcmp oeq {T0} {0}, {1}",
-    ),
-    Operation(
-        ISNAN, "n:c", "", math.isnan,
-        "{0} != {0}", "{0} != {0}", "fcmp uno {T0} {0}, {0}",
-    ),
-    Operation(
-        AND, "cc:c", "", operator.and_,
-        "{0} and {1}", "{0} && {1}", "and {T0} {0}, {1}",
-    ),
-    Operation(
-        OR, "cc:c", "", operator.or_,
-        "{0} or {1}", "{0} || {1}", "or {T0} {0}, {1}",
-    ),
-    Operation(
-        NOT, "c:c", "", operator.not_,
-        "not {0}", "!{0}", "icmp eq {T0} {0}, zeroinitializer",
-    ),
-    Operation(
-        SELECT, "cnn:n", "selections", lambda condition, a, b: a if condition else b,
-        "{1} if {0} else {2}", "{0} ? {1} : {2}", "select {T0} {0}, {T1} {1}, {T1} {2}",
-        _of_select,
-    ),
+    Operation(ADD, "nn:n", "additions", operator.add, lambda w, y, a, b: (w, w),
+              "{0} + {1}", "{0} + {1}", f"fadd {FLAGS} {{T0}} {{0}}, {{1}}"),
+    Operation(SUB, "nn:n", "additions", operator.sub, lambda w, y, a, b: (w, -w),
+              "{0} - {1}", "{0} - {1}", f"fsub {FLAGS} {{T0}} {{0}}, {{1}}"),
+    Operation(MUL, "nn:n", "multiplications", operator.mul, lambda w, y, a, b: (w * b, w * a),
+              "{0} * {1}", "{0} * {1}", f"fmul {FLAGS} {{T0}} {{0}}, {{1}}"),
+    Operation(DIV, "nn:n", "divisions", quotient, _of_quotient,
+              "quotient({0}, {1})", "{0} / {1}", f"fdiv {FLAGS} {{T0}} {{0}}, {{1}}"),
+    Operation(NEG, "n:n", "", operator.neg, lambda w, y, a: (-w,),
+              "-{0}", "-{0}", f"fneg {FLAGS} {{T0}} {{0}}"),
+    Operation(SIN, "n:n", "trigonometric", lambda a: _quiet(math.sin, a),
+              lambda w, y, a: (w * on(COS, a),),
+              "sin({0})", "sin{f}({0})", "sin"),
+    Operation(COS, "n:n", "trigonometric", lambda a: _quiet(math.cos, a),
+              lambda w, y, a: (-(w * on(SIN, a)),),
+              "cos({0})", "cos{f}({0})", "cos"),
+    Operation(SQRT, "n:n", "square_roots", lambda a: _quiet(math.sqrt, a),
+              lambda w, y, a: (0.5 * w / y,),
+              "sqrt({0})", "sqrt{f}({0})", "llvm.sqrt"),
+    Operation(ATAN2, "nn:n", "trigonometric", math.atan2, _of_atan2,
+              "atan2({0}, {1})", "atan2{f}({0}, {1})", "atan2"),
+    Operation(HYPOT, "nn:n", "square_roots", math.hypot,
+              lambda w, y, a, b: (w * a / y, w * b / y),
+              "hypot({0}, {1})", "hypot{f}({0}, {1})", "hypot"),
+    Operation(ABS, "n:n", "additions", abs, lambda w, y, a: (on(SELECT, a < 0.0, -w, w),),
+              "abs({0})", "fabs{f}({0})", "llvm.fabs"),
+    Operation(ROUND, "n:n", "additions", lambda a: round(a, 0), None,
+              "round({0})", "rint{f}({0})", "llvm.rint"),
+    Operation(LESS, "nn:c", "", operator.lt, None,
+              "{0} < {1}", "{0} < {1}", "fcmp olt {T0} {0}, {1}"),
+    Operation(LESS_EQUAL, "nn:c", "", operator.le, None,
+              "{0} <= {1}", "{0} <= {1}", "fcmp ole {T0} {0}, {1}"),
+    Operation(EQUAL, "nn:c", "", operator.eq, None,
+              "{0} == {1}", "{0} == {1}", "fcmp oeq {T0} {0}, {1}"),
+    Operation(ISNAN, "n:c", "", math.isnan, None,
+              "{0} != {0}", "{0} != {0}", "fcmp uno {T0} {0}, {0}"),
+    Operation(AND, "cc:c", "", operator.and_, None,
+              "{0} and {1}", "{0} && {1}", "and {T0} {0}, {1}"),
+    Operation(OR, "cc:c", "", operator.or_, None,
+              "{0} or {1}", "{0} || {1}", "or {T0} {0}, {1}"),
+    Operation(NOT, "c:c", "", operator.not_, None,
+              "not {0}", "!{0}", "icmp eq {T0} {0}, zeroinitializer"),
+    Operation(SELECT, "cnn:n", "selections", lambda condition, a, b: a if condition else b,
+              _of_select,
+              "{1} if {0} else {2}", "{0} ? {1} : {2}", "select {T0} {0}, {T1} {1}, {T1} {2}"),
 ]  # fmt: skip
 
 TABLE: dict[str, Operation] = {row.name: row for row in ROWS}
 """The operations by name."""
-
-CONDITIONS = frozenset(row.name for row in ROWS if row.is_condition)
-"""Operations whose values are conditions, not numbers."""
 
 
 class Operations(NamedTuple):

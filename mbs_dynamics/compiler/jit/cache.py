@@ -56,12 +56,7 @@ def folder() -> str | None:
 
 def key(*parts: str) -> str:
     """Return the key of an object made from these texts."""
-    digest = blake2b(digest_size=DIGEST)
-    for part in parts:
-        text = part.encode()
-        digest.update(b"%d\n" % len(text))
-        digest.update(text)
-    return digest.hexdigest()
+    return blake2b("\0".join(parts).encode(), digest_size=DIGEST).hexdigest()
 
 
 def load(name: str) -> bytes | None:
@@ -88,10 +83,7 @@ def store(name: str, contents: bytes) -> None:
     if place is None:
         return
     with contextlib.suppress(OSError):
-        if not os.path.isdir(place):
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(place, mode=0o700)
+        os.makedirs(place, mode=0o700, exist_ok=True)
         if not _usable(place):
             return
         _tidy(place)

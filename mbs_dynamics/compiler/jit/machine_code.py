@@ -15,9 +15,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
-from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
-from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
+from mbs_dynamics.compiler.codegen.llvm_drivers import driver_name, emit_driver
+from mbs_dynamics.compiler.codegen.llvm_sines import emit_sines, sines
 from mbs_dynamics.compiler.jit import cache
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.locks import Lock, held_during_forks
@@ -186,21 +185,12 @@ class MachineCode:
                 self._library.close()
 
 
-@functools.cache
-def c_type(function: Prototype) -> Any:
-    """Return the C type of a function. ctypes releases the interpreter lock while it runs."""
-    integers = {I32: ctypes.c_int32, I64: ctypes.c_int64}
-    types = function.returns, *function.parameters
-    return ctypes.CFUNCTYPE(*[integers.get(name_of(x), ctypes.c_void_p) for x in types])
-
-
 LANES = (2, 4, 8)
 """How many doubles there are in vector registers."""
 
 SHARED: dict[str, Callable[[], str]] = {
-    "mbs.loop": emit_loop,
-    **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
-    **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
+    **{driver_name(lanes): functools.partial(emit_driver, lanes) for lanes in (1, *LANES)},
+    **{sines(lanes).name: functools.partial(emit_sines, lanes) for lanes in LANES},
 }
 """Emitters of the IR of functions that programs call by name."""
 

@@ -26,11 +26,9 @@ def spilled(module: ir.Module, far: int, chunk: int | None = None) -> ir.Module:
     """
     parts = [*_cut(module.body, chunk)] if chunk else [[*module.body]]
     spilling = _Spilling(parts, far)
-    if not chunk:
-        return module._replace(body=tuple(spilling.part(0))) if spilling.places else module
-    bodies = [tuple(spilling.part(k)) for k in range(len(parts))]
-    chunks = [ir.Procedure(f"chunk{k}", body) for k, body in enumerate(bodies[:-1])]
-    return module._replace(body=(*(ir.Call(x) for x in chunks), *bodies[-1]))
+    *bodies, last = [tuple(spilling.part(k)) for k in range(len(parts))]
+    calls = [ir.Call(f"chunk{k}", body) for k, body in enumerate(bodies)]
+    return module._replace(body=(*calls, *last))
 
 
 def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]]:
@@ -102,7 +100,7 @@ class _Spilling:
                     self.memory.size += 1
                 ending.setdefault(last[x.value], []).append(free[-1])
                 self.places[x.value] = self.memory, free.pop()
-                if type(x) is ir.Let and x.op in ops.CONDITIONS:
+                if type(x) is ir.Let and ops.TABLE[x.op].is_condition:
                     self.conditions.add(x.value)
         return 1 + max(used, default=-1)
 

@@ -1,11 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and results of kernels: binding, validation, named tuples."""
+"""Arguments and results of kernels: binding, validation, tables of states, named tuples."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,8 +73,6 @@ class Signature:
         """Return the shape to which the batch axes of all inputs broadcast."""
         given = zip(self.inputs, arrays, strict=True)
         leading = [array.shape[: array.ndim - len(port.shape)] for port, array in given]
-        if not any(leading):  # most calls
-            return ()
         try:
             return np.broadcast_shapes(*leading)
         except ValueError:
@@ -109,6 +108,26 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
             f"{_batched(port)} for a batch"
         )
     return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def table_of(array: FloatArray, port: Port, batch: tuple[int, ...]) -> FloatArray:
+    """Return the table (states, entries) of an array whose batch axes broadcast to a batch.
+
+    It is a view if possible. The entries of a row are contiguous; the distance of rows is
+    arbitrary, and 0 if all states share one.
+    """
+    states, batched = math.prod(batch), array.ndim > len(port.shape)
+    if batched:
+        array = np.broadcast_to(array, batch + port.shape)
+    rows = array.reshape(states if batched else 1, port.size)
+    if not (rows[:1].flags.c_contiguous and rows.flags.aligned):
+        rows = np.require(rows, requirements=("C", "A"))
+    return rows if batched else np.broadcast_to(rows, (states, port.size))
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    """Return the address of the first entry."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def _batched(port: Port) -> str:

@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
-from mbs_dynamics.compiler.passes.strategy import TIMEOUT
 from mbs_dynamics.compiler.runtime.kernel import Kernel
-from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
-from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
+from mbs_dynamics.compiler.runtime.native import vectorcall
+from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.locks import Lock
 
 ENTRIES = 16
 """Calls that are remembered for each function."""
+
+TIMEOUT = 1000
+"""Calls that are not in the table after which a function empties it, if it is full."""
 
 ENTRY = Struct.of_words(
     owner=PTR,
@@ -34,8 +36,8 @@ ENTRY = Struct.of_words(
     arrays=I64,
     names=Pointer(TUPLE),
     options=Pointer(TUPLE),
-    kernel=Pointer(OBJECT),
-    call=python.VECTORCALL,
+    kernel=PTR,
+    call=vectorcall.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
 names, and how many arrays follow the owner; the names, and the values of all that follows the
@@ -50,9 +52,9 @@ def emit_dispatch(name: str, offset: int) -> str:
 
     The function has the address of its table at an offset.
     """
-    f, table = python.vectorcall_function(name, offset, DISPATCH)
+    f, table = vectorcall.vectorcall_function(name, offset, DISPATCH)
     _, args, nargsf, kwnames = f.parameters
-    given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
+    given, named = nargsf & vectorcall.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
         named.value = kwnames.size
     with f.if_(given > 0):
@@ -68,25 +70,16 @@ def emit_dispatch(name: str, offset: int) -> str:
             with f.loop(given + named.value - arrays - 1) as option:
                 same.leave_unless(options[option] == entry.options.items[option])
             kernel = entry.kernel
-            kernel.references = kernel.references + 1  # the entry may be freed meanwhile
+            f.call(vectorcall.INC_REF, kernel)  # the entry may be freed meanwhile
             result = f.call(entry.call, kernel, args.at(1), arrays, NULL)
-            left = kernel.references - 1
-            with f.if_(left == 0):
-                f.call(python.DEC_REF, kernel)
-                f.ret(result)
-            kernel.references = left
+            f.call(vectorcall.DEC_REF, kernel)
             f.ret(result)
-    f.ret(f.call(python.CALL, table.fallback, args, nargsf, kwnames))
+    f.ret(f.call(vectorcall.CALL, table.fallback, args, nargsf, kwnames))
     return module([f])
 
 
-class Dispatcher:
+class Dispatcher(vectorcall.NativeCallable):
     """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
-
-    def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Return an object of the class, or of its subclass that is called through machine code."""
-        native = layout.supported()
-        return object.__new__(vectorcall.callable_type(cls) if native else cls)
 
     __call__: Callable[..., Any]
 
@@ -109,8 +102,7 @@ class Dispatcher:
         Nothing is stored unless the options are of immutable types.
         """
         values = (*options, *(value for _, value in named))
-        native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
-        if not native or not all(map(_is_fixed, values)):
+        if not vectorcall.code_of(kernel) or not all(map(_is_fixed, values)):
             return
         names = tuple(sys.intern(name) for name, _ in named)
         with self._lock:

@@ -9,33 +9,25 @@ import math
 import types
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.codegen.c import emit_c
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
+from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir.operations import Operations
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
+from mbs_dynamics.compiler.runtime.arguments import Signature, result_type, table_of
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
-from mbs_dynamics.compiler.runtime.machine import Machine
+from mbs_dynamics.compiler.runtime.machine import Machine, PlainPython
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
-from mbs_dynamics.compiler.runtime.states import aligned, table_of
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
-
-HELP = """Evaluate {} with arrays of the annotated shapes, and with leading batch axes.
-
-See mbs_dynamics.Kernel.
-"""
 
 
-class Kernel:
+class Kernel(vectorcall.NativeCallable):
     """A program, compiled by one back end, as a callable on arrays.
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
@@ -54,12 +46,6 @@ class Kernel:
     SingularError if something that must be positive at this state is not.
     """
 
-    def __new__(cls, program: Program, *, backend: str | None = None, **_: Any) -> Kernel:
-        """Return an object of the class, or of its subclass that is called through machine code."""
-        chosen = default_backend() if backend is None else checked_backend(backend)
-        native = chosen == "llvm" and table.is_supported(program)
-        return object.__new__(vectorcall.callable_type(cls) if native else cls)
-
     def __init__(
         self,
         program: Program,
@@ -70,18 +56,10 @@ class Kernel:
         self.program, self.inputs, self.outputs = program, program.inputs, program.outputs
         signature = Signature(program, defaults or {})
         self.name = self.__name__ = program.name
-        self.__doc__ = HELP.format(program.name)
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        strategy.announce(program, self.backend)
-        self._evaluator: Machine | PlainPython
-        if self.backend == "llvm":
-            self._evaluator = Machine(program)
-        else:
-            from mbs_dynamics.compiler.runtime.plain_python import PlainPython  # rarely needed
-
-            self._evaluator = PlainPython(program)
+        self._evaluator = Machine(program) if self.backend == "llvm" else PlainPython(program)
         self._set_signature(signature)
 
     def with_defaults(self, defaults: Mapping[str, FloatArray]) -> Kernel:
@@ -100,7 +78,7 @@ class Kernel:
         self.signature = signature
         self.required, self.defaults = signature.required, signature.defaults
         self._table: table.KernelTable | None = None
-        if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
+        if isinstance(self._evaluator, Machine) and table.is_supported(self.program):
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
             self._table = table.KernelTable(signature, self.result_type, self._evaluator, fallback)
             vectorcall.attach(self, self._table.words, "mbs.call", emit_call)
@@ -115,10 +93,6 @@ class Kernel:
             return self.signature.python
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __get__(self, instance: Any, owner: Any = None) -> Kernel:
-        """Return the kernel; help() recognizes functions by ``__get__``."""
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the program for pickling; unpickling compiles it, or loads it from the cache."""
         made = functools.partial(Kernel, backend=self.backend, defaults=self.signature.optional)
@@ -131,8 +105,6 @@ class Kernel:
 
     def to_python(self) -> str:
         """Return the program as the source of a plain Python function of flat lists."""
-        from mbs_dynamics.compiler.codegen.python import emit_python
-
         return emit_python(lower(self.program, "python"))
 
     def to_llvm(self) -> str:
@@ -141,8 +113,6 @@ class Kernel:
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
-        from mbs_dynamics.compiler.codegen.c import emit_c
-
         return "#include <math.h>\n\n" + emit_c(lower(self.program, "c")).definition
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -174,8 +144,7 @@ class Kernel:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
-        empty = aligned if states >= strategy.LEAST_STATES else np.empty
-        outputs = [empty(batch + port.shape) for port in self.outputs]
+        outputs = [np.empty(batch + port.shape) for port in self.outputs]
         tables = [table_of(x, port, batch) for x, port in zip(arrays, self.inputs, strict=True)]
         written = zip(outputs, self.outputs, strict=True)
         tables += [x.reshape(states, port.size) for x, port in written]

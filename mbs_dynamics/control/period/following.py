@@ -61,6 +61,20 @@ class Traced(NamedTuple):
         of_joints = laws.OF_JOINTS if self.joints else ()
         return (laws.FLOAT, *of_joints, *(laws.OF_LINKS if self.link else ()))
 
+    @property
+    def parts(self) -> tuple[Traced, ...]:
+        """The laws of smaller periods and of this one: none, one, and all, the smallest first.
+
+        A period commands the same torques as this one if it computes the law in force, the law
+        before it and the requested law. A law that is left out begins with the present state as its
+        reference when it takes over.
+        """
+        return tuple(
+            self._replace(joints=joints, link=link)
+            for link in sorted({"", self.link})
+            for joints in sorted({False, self.joints})
+        )
+
 
 GRAVITY_ALONE = Traced()
 """No law but that of gravity compensation."""
@@ -126,7 +140,10 @@ def with_law(
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
-        law_before=select(changes, select(fades, s.law, wanted), s.law_before),
+        # one that has faded is forgotten: a longer switch_time must not bring it back
+        law_before=select(
+            changes, select(fades, s.law, wanted), select(blends, s.law_before, s.law)
+        ),
         law_at=select(changes, select(fades, now, -math.inf), s.law_at),
         gap=select(acts, select(regular, longest, s.gap), 0.0),
         **gains,
@@ -194,8 +211,10 @@ def added(
     share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
+    if not traced.link:
+        s = _without_link(s, p)
     if not (traced.joints or traced.link):
-        return s, torques
+        return _at_present(s, p, arm), torques
     obeys = holds(s.obeys) & is_sound(s.law, r, traced)
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
@@ -228,6 +247,36 @@ def added(
         )
         controlled = min(controlled, soft)
     return s._replace(stiffness_share=controlled, lead=lead), torques
+
+
+def _at_present(s: State, p: Settings, arm: Followed) -> State:
+    """Return the state with the present joints as their reference, where no law is computed."""
+    return s._replace(
+        reference=arm.q,
+        reference_qd=clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
+        reference_qdd=0.0,
+        played=math.nan,
+        pace=1.0,
+        ended=0.0,
+        waits=0.0,
+        waits_since=math.inf,
+        lead=p.own_lead,
+        stiffness_share=1.0,
+    )
+
+
+def _without_link(s: State, p: Settings) -> State:
+    """Return the state without remains of a law that moved a link.
+
+    The pose stays as it is: it begins at the measured one when such a law takes over.
+    """
+    return s._replace(
+        twist=0.0,
+        rotation=0.0,
+        link_lead=p.own_link_lead,
+        link_waits_since=math.inf,
+        halting=-math.inf,
+    )
 
 
 def period_of(s: State, p: Settings) -> Any:

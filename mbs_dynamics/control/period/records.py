@@ -230,7 +230,7 @@ class State(NamedTuple):
     law: Number
     """Law in force, one of the laws in ``laws.py``."""
     law_before: Number
-    """Law that fades."""
+    """Law that fades; the one in force if none does."""
     law_at: Number
     """When the law in force began to take over."""
     gap: Number

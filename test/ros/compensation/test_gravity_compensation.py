@@ -68,6 +68,29 @@ STOPS = {
 }
 
 
+def test_a_wrong_velocity_is_found_below_the_limit_and_one_bad_sample_stops_nothing():
+    bench = Bench(effort_check="off").enabled()
+    fast = np.where(np.arange(7) == 3, 0.5 * MODEL.velocity_limits[3], 0.0)
+    bench.run(PERIOD, Q, fast)
+    bench.run(0.3, Q, REST)
+    assert bench.state == "enabled"
+    bench.run(0.05, Q, fast)
+    assert bench.fault == "velocity_reading"
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.02])
+def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity(lag):
+    """Drivers filter velocities: they lag behind positions."""
+    bench = Bench(effort_check="off").enabled()
+    q, smooth = Q.copy(), 0.0
+    for k in range(200):
+        true = 0.8 * MODEL.velocity_limits[0] * (20 <= k * PERIOD / 0.01 < 60)
+        q = q + PERIOD * true * np.eye(7)[0]
+        smooth += (true - smooth) * PERIOD / (PERIOD + lag)
+        bench.run(PERIOD, q, smooth * np.eye(7)[0])
+    assert bench.state == "enabled"
+
+
 @pytest.mark.parametrize(
     ("kind", "on_fault"),
     [

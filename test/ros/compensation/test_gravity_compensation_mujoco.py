@@ -108,6 +108,7 @@ def test_floats_where_it_is(name, seconds):
     assert arm.core.state == "enabled"
 
 
+@pytest.mark.long
 def test_ramping_out_lets_it_sink_more_slowly_than_it_falls(name):
     arm, other = Arm(name), Arm(name)
     arm.float()

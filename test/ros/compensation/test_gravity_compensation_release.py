@@ -255,6 +255,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     assert loop.most <= may
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 @settings(max_examples=8, deadline=None)
 @given(

@@ -45,6 +45,7 @@ def bench_of(node):
     return bench
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node", ["gravity", "impedance"])
 @pytest.mark.parametrize("when", ["before states", "before enabling"])
 @pytest.mark.parametrize("what", CHANGES)

@@ -189,6 +189,7 @@ ALL = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "representation", mostly_slow([*mbs.REPRESENTATIONS, "auto"], ["hybrid", "auto"])
 )

@@ -99,6 +99,7 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     np.testing.assert_array_equal(simulated.state[0], start)
 
 
+@pytest.mark.long
 def test_joints_that_nobody_commands_are_held():
     model = mbs.Model.from_urdf(robot("tiago_no_hand.urdf"))
     joints = tuple(name for name in model.joint_names if name.startswith("arm_"))

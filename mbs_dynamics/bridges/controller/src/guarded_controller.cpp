@@ -147,6 +147,22 @@ std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
           2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)};
 }
 
+/// Run periods under each law and from one to the other. Each has its own code, which the control
+/// loop would otherwise have to wait for at the first switch, until it is read from the disk.
+void load_code_of_laws()
+{
+  guarded_State state = guarded_initial, next;
+  guarded_Output output;
+  guarded_Verdict verdict;
+  const guarded_Sample sample{};
+  guarded_Request request{};
+  for (const double law : {kFloat, kJoint, kLink, kLink}) {
+    request.law = law;
+    guarded_period(&state, &sample, &request, &guarded_settings, &next, &output, &verdict);
+    state = next;
+  }
+}
+
 /// Place of a name among several, or their number.
 template <class Names>
 double place(const std::string & name, const Names & names)
@@ -196,6 +212,7 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     RCLCPP_ERROR(node->get_logger(), "%s", error.what());
     return CallbackReturn::FAILURE;
   }
+  load_code_of_laws();
   loads_.clear();
   goals_.write(goal_);
   report_ = Report{};
@@ -352,11 +369,11 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
   // The controller manager restarts an active controller when another one begins or ends to set its
   // references. Torques go on then.
   const double cycle = get_update_rate() > 0 ? 1.0 / get_update_rate() : kReportPeriod;
-  if (is_engaged(state_) && steady_time() - left_at_ < cycle) {
+  if (is_engaged(*state_) && steady_time() - left_at_ < cycle) {
     return CallbackReturn::SUCCESS;
   }
   now_ += 1.0;  // nothing of before is recent
-  state_ = guarded_initial;
+  *state_ = guarded_initial;
   // This is the command of the cycle in which the hardware changes its mode, before any update.
   read_sample();
   for (int k = 0; k < GUARDED_COMMANDED; ++k) {
@@ -368,8 +385,8 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
       start = command_interfaces_[k].get_optional().value_or(0.0);
     }
     start = std::isfinite(start) ? start : 0.0;
-    state_.command[j] = std::clamp(start, -settings_.effort[j], settings_.effort[j]);
-    unwritten_ += !command_interfaces_[k].set_value(state_.command[j]);
+    state_->command[j] = std::clamp(start, -settings_.effort[j], settings_.effort[j]);
+    unwritten_ += !command_interfaces_[k].set_value(state_->command[j]);
   }
   unwritten_in_turn_ = 0;
   action_ = kNone;
@@ -410,10 +427,10 @@ return_type GuardedController::update_and_write_commands(
   if (is_in_chained_mode()) {
     read_references();
   }
-  const double mode = state_.mode;
+  const double mode = state_->mode;
   const int asked = action_.exchange(kNone);
   step(enters_ ? kEnable : asked);
-  const bool refused = enters_ && is(state_, kOff);
+  const bool refused = enters_ && is(*state_, kOff);
   enters_ = false;
 
   bool written = true;
@@ -423,9 +440,9 @@ return_type GuardedController::update_and_write_commands(
   unwritten_ += !written;
   unwritten_in_turn_ = written ? 0 : unwritten_in_turn_ + 1;
 
-  const bool stops = is(state_, kStopping) && falls_back_;
-  const bool ends = refused || stops || is(state_, kFault) || unwritten_in_turn_ >= kUnwritten;
-  if (ends || state_.mode != mode || now_ - reported_ >= kReportPeriod) {
+  const bool stops = is(*state_, kStopping) && falls_back_;
+  const bool ends = refused || stops || is(*state_, kFault) || unwritten_in_turn_ >= kUnwritten;
+  if (ends || state_->mode != mode || now_ - reported_ >= kReportPeriod) {
     write_report(true);
   }
   return ends ? return_type::ERROR : return_type::OK;
@@ -469,7 +486,7 @@ void GuardedController::read_references()
     request_.motion = -++chained_periods_;  // a motion for each period
     request_.follows = 1.0;
     for (int j = 0; j < GUARDED_JOINTS; ++j) {
-      request_.target[j] = state_.reference[j];
+      request_.target[j] = state_->reference[j];
       request_.target_qd[j] = 0.0;
     }
     for (int k = 0; k < GUARDED_COMMANDED; ++k) {
@@ -494,15 +511,22 @@ void GuardedController::read_references()
 void GuardedController::step(double action)
 {
   request_.action = action;
-  guarded_period(&state_, &sample_, &request_, &settings_, &next_, &output_, &verdict_);
-  state_ = next_;
+  guarded_period(state_, &sample_, &request_, &settings_, next_, &output_, &verdict_);
+  std::swap(state_, next_);
 }
 
 void GuardedController::write_report(bool active)
 {
-  reports_.write(
-    {active, state_, sample_, output_, verdict_, unwritten_, is_in_chained_mode(),
-     is_in_chained_mode() && ignores_references_});
+  Report & report = reports_.next();  // in place, so that nothing is copied twice
+  report.active = active;
+  report.state = *state_;
+  report.sample = sample_;
+  report.output = output_;
+  report.verdict = verdict_;
+  report.unwritten = unwritten_;
+  report.is_chained = is_in_chained_mode();
+  report.ignores_references = report.is_chained && ignores_references_;
+  reports_.send();
   reported_ = now_;
 }
 

@@ -105,8 +105,10 @@ private:
 
   // of the control loop
   guarded_Settings settings_{};
-  guarded_State state_{};
-  guarded_State next_{};
+  /// The state, and the one after the next period, which change places.
+  guarded_State states_[2] = {};
+  guarded_State * state_ = &states_[0];
+  guarded_State * next_ = &states_[1];
   guarded_Sample sample_{};
   guarded_Request request_{};
   guarded_Request motion_from_topics_{};

@@ -16,9 +16,14 @@ class Latest
 public:
   void write(const T & value)
   {
-    slots_[back_] = value;
-    back_ = middle_.exchange(back_ | kNew, std::memory_order_acq_rel) & ~kNew;
+    next() = value;
+    send();
   }
+
+  /// The slot of the writer, to be filled before it is sent. It holds an older value.
+  T & next() { return slots_[back_]; }
+
+  void send() { back_ = middle_.exchange(back_ | kNew, std::memory_order_acq_rel) & ~kNew; }
 
   /// Assign the latest value, and return true, if there is one that was not read before.
   bool read(T & value)

@@ -17,15 +17,22 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function, Pointer, Value
-from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
-from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
-from mbs_dynamics.compiler.runtime.native import layout, python
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
+from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
-from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
+from mbs_dynamics.compiler.runtime.native.table import (
+    KERNEL,
+    MOST_AXES,
+    MOST_PORTS,
+    PORT,
+    RECYCLED,
+)
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
+
+LEAST_UNLOCKED = 256
+"""States from which on other threads of Python may run meanwhile."""
 
 ONE_STATE, REFUSED = -1, -2
 """In place of a number of states: for an array without a batch axis, and for what Python takes."""
@@ -39,9 +46,9 @@ def emit_call(name: str, offset: int) -> str:
     The kernel has the address of its table at an offset. The fast path is taken with the inputs
     without a default, or with all inputs, in order.
     """
-    f, kernel = python.vectorcall_function(name, offset, KERNEL)
+    f, kernel = vectorcall.vectorcall_function(name, offset, KERNEL)
     _, args, nargsf, kwnames = f.parameters
-    given = nargsf & python.POSITIONAL
+    given = nargsf & vectorcall.POSITIONAL
     inputs, outputs, ports = kernel.inputs, kernel.outputs, kernel.ports
     count = inputs + outputs
     pointers, strides = f.array(PTR, MOST_PORTS), f.array(I64, MOST_PORTS)
@@ -78,19 +85,19 @@ def emit_call(name: str, offset: int) -> str:
             _evaluate(f, attempt, kernel, pointers, strides, states.value)
             with f.if_(outputs == 1):
                 f.ret(results[0])
-            new = f.call(python.TUPLE_NEW, outputs)
+            new = f.call(vectorcall.TUPLE_NEW, outputs)
             attempt.leave_if(new == NULL)
             with f.loop(outputs) as k:
-                f.call(python.TUPLE_SET_ITEM, new, k, results[k])
+                f.call(vectorcall.TUPLE_SET_ITEM, new, k, results[k])
             # a named tuple has the layout of a tuple
-            f.call(python.INC_REF, kernel.result_type)
+            f.call(vectorcall.INC_REF, kernel.result_type)
             new.to(Pointer(TUPLE)).type = kernel.result_type
             f.ret(new)
         with f.loop(made.value) as k:
-            f.call(python.DEC_REF, results[k])
-        f.call(python.ERR_CLEAR)
-    f.ret(f.call(python.CALL, kernel.fallback, args, nargsf, kwnames))
-    return builder.module([checked(), result(), f], python.OBJECTS)
+            f.call(vectorcall.DEC_REF, results[k])
+        f.call(vectorcall.ERR_CLEAR)
+    f.ret(f.call(vectorcall.CALL, kernel.fallback, args, nargsf, kwnames))
+    return builder.module([checked(), result(), f], vectorcall.OBJECTS)
 
 
 def checked() -> Function:
@@ -102,8 +109,8 @@ def checked() -> Function:
     f = Function(CHECKED, attributes="alwaysinline")
     array, port, flags = f.parameters
     with f.block() as checks:
-        checks.leave_unless(array.type == f.symbol(python.NDARRAY))
-        exact = (array.dtype == f.symbol(python.FLOAT64)) & ((array.flags & flags) == flags)
+        checks.leave_unless(array.type == f.symbol(vectorcall.NDARRAY))
+        exact = (array.dtype == f.symbol(vectorcall.FLOAT64)) & ((array.flags & flags) == flags)
         axes = array.ndim.to(I64) - port.ndim
         checks.leave_unless(exact & ((axes == 0) | (axes == 1)))
         with f.loop(port.ndim) as axis:
@@ -118,15 +125,11 @@ def checked() -> Function:
 
 
 def result() -> Function:
-    """Return ``PyObject *mbs.result(port, states)``, recycled or new.
-
-    Null after an exception, and without one for a large result, which is better made in Python.
-    """
+    """Return ``PyObject *mbs.result(port, states)``, recycled or new; null after an exception."""
     f = Function(RESULT, attributes="alwaysinline")
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
-    recycles = one & (kept != NULL)
-    with f.if_(recycles), f.loop(strategy.RECYCLED) as place, f.block() as checks:
+    with f.if_(one), f.loop(RECYCLED) as place, f.block() as checks:
         array = kept[place]  # None, or changed in shape or flags by its last owner
         checks.leave_unless(array.references == 1)
         own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
@@ -134,21 +137,19 @@ def result() -> Function:
         checks.leave_unless(array.weak_references == NULL)
         array.references = 2
         f.ret(array)
-    with f.if_(states * port.size * 8 > strategy.LARGEST_BATCH):
-        f.ret(NULL)
     shape = f.array(I64, MOST_AXES)
     shape[0] = states
     with f.loop(ndim) as axis:
         shape[axis + 1] = port.shape[axis]
     first = f.select(one, 1, 0)
-    what = (ndim + 1 - first).to(I32), shape.at(first), python.DOUBLES, NULL, NULL, 0, 0, NULL
-    new = f.call(python.NEW_ARRAY, f.symbol(python.NDARRAY), *what)
-    with f.if_(recycles & (new != NULL)):
+    what = (ndim + 1 - first).to(I32), shape.at(first), vectorcall.DOUBLES, NULL, NULL, 0, 0, NULL
+    new = f.call(vectorcall.NEW_ARRAY, f.symbol(vectorcall.NDARRAY), *what)
+    with f.if_(one & (new != NULL)):
         older, oldest = kept[0], kept[1]
-        f.call(python.INC_REF, new)
+        f.call(vectorcall.INC_REF, new)
         kept[0] = new
         kept[1] = older
-        f.call(python.DEC_REF, oldest)  # may run Python, so it comes last
+        f.call(vectorcall.DEC_REF, oldest)  # may run Python, so it comes last
     f.ret(new)
     return f
 
@@ -157,17 +158,19 @@ def _evaluate(
     f: Function, block: builder.Block, kernel: Value, pointers: Value, strides: Value, states: Value
 ) -> None:
     """Emit the evaluation of all states, which leaves the block if a guard fails."""
+    count = kernel.inputs + kernel.outputs
     with f.if_(states >= LEAST_STATES):
-        vector, thread = kernel.vector, f.variable(PTR, NULL)
-        kernel.vector = NULL  # no other call uses it meanwhile
-        with f.if_(states >= strategy.LEAST_UNLOCKED):
-            thread.value = f.call(python.SAVE_THREAD)
-        status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
-        with f.if_(states >= strategy.LEAST_UNLOCKED):
-            f.call(python.RESTORE_THREAD, thread.value)
-        kernel.vector = vector
+        sizes, thread = f.array(I64, MOST_PORTS), f.variable(PTR, NULL)
+        with f.loop(count) as k:
+            sizes[k] = kernel.ports[k].size
+        with f.if_(states >= LEAST_UNLOCKED):
+            thread.value = f.call(vectorcall.SAVE_THREAD)
+        where = pointers, strides, sizes
+        status = f.call(kernel.driver, kernel.vector, states, *where, kernel.inputs, count, 1)
+        with f.if_(states >= LEAST_UNLOCKED):
+            f.call(vectorcall.RESTORE_THREAD, thread.value)
         block.leave_unless(status == 0)
     with f.if_(states < LEAST_STATES), f.loop(f.select(states == ONE_STATE, 1, states)):
         block.leave_unless(f.call(kernel.function, pointers) == 0)
-        with f.if_(states > 1), f.loop(kernel.inputs + kernel.outputs) as k:
+        with f.if_(states > 1), f.loop(count) as k:
             pointers[k] = pointers[k].byte(strides[k])

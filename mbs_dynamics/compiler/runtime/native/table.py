@@ -4,25 +4,25 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Struct
-from mbs_dynamics.compiler.codegen.llvm_batch import VECTOR
-from mbs_dynamics.compiler.codegen.llvm_shared import BODY
+from mbs_dynamics.compiler.codegen.llvm_drivers import BODY, DRIVER, driver_name
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.runtime.arguments import Signature
+from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.runtime.arguments import Signature, address
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.compiler.runtime.states import address
 from mbs_dynamics.errors import log_once
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
+
+RECYCLED = 2
+"""Results of an output that a kernel keeps: `x = kernel(q)` holds one during the next call."""
 
 PORT = Struct.of_words(
     ndim=I64,
@@ -33,22 +33,22 @@ PORT = Struct.of_words(
     results=Pointer(Pointer(layout.ARRAY)),
 )
 """An input or output: the number of axes, the shape, the strides and the number of entries, the
-address of an input's default entries, and the last results of an output, null if they are not kept.
-"""
+address of an input's default entries, and the last results of an output."""
 
 KERNEL = Struct.of_words(
     function=BODY,
     fallback=PTR,
     result_type=PTR,
-    vector=Pointer(VECTOR),
+    vector=BODY,
+    driver=DRIVER,
     required=I64,
     inputs=I64,
     outputs=I64,
     ports=Inline(PORT),
 )
 """A kernel: its machine code; the bound method for all other calls; the named tuple of its results,
-if there are several; its vector code, null if there is none yet or while it runs; how many inputs
-there are without a default, how many inputs and how many outputs; and the ports in order."""
+if there are several; its vector code, null if there is none yet, and the driver of that; how many
+inputs there are without a default, how many inputs and how many outputs; and the ports in order."""
 
 
 def is_supported(program: Program) -> bool:
@@ -61,16 +61,6 @@ def is_supported(program: Program) -> bool:
         return False
     ports = (*program.inputs, *program.outputs)
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
-
-
-@functools.cache
-def _extents(shape: tuple[int, ...]) -> int:
-    """Return the address of a shape, followed by the strides of a C-contiguous array."""
-    _forever.append(np.array([shape, np.empty(shape).strides], np.int64))
-    return address(_forever[-1])
-
-
-_forever: list[Any] = []
 
 
 class KernelTable:
@@ -88,39 +78,41 @@ class KernelTable:
     ) -> None:
         inputs, outputs, required = signature.inputs, signature.outputs, signature.required
         words = KERNEL.words(
-            function=machine.function,
+            function=machine.one.address,
             fallback=id(fallback),
             result_type=id(result_type),
             vector=0,
+            driver=0,
             required=required,
             inputs=len(inputs),
             outputs=len(outputs),
         )
         self._held: list[Any] = [fallback, signature.defaults, result_type]
         for k, port in enumerate((*inputs, *outputs)):
-            extents = _extents(port.shape)
+            extents = np.array([port.shape, np.empty(port.shape).strides], np.int64)
+            self._held.append(extents)
             default = results = 0
             if required <= k < len(inputs):
                 default = address(signature.defaults[k - required])
-            if k >= len(inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
-                kept = [None] * strategy.RECYCLED
-                results = layout.pointer(id(kept) + layout.LIST.offset("items"))
+            if k >= len(inputs):
+                kept = np.full(RECYCLED, None, dtype=object)
+                results = address(kept)
                 self._held.append(kept)
             words += PORT.words(
                 ndim=len(port.shape),
-                shape=extents,
-                strides=extents + 8 * len(port.shape),
+                shape=address(extents),
+                strides=address(extents) + 8 * len(port.shape),
                 size=port.size,
                 default=default,
                 results=results,
             )
         self.words = np.array(words, dtype=np.int64)
-        self._machine, self._has_vector = machine, False
+        self._machine = machine
 
     def take_vector_code(self) -> None:
-        """Let calls run the compiled vector code, in a workspace of their own."""
-        workspace = None if self._has_vector else self._machine.workspace()
-        if workspace is not None:
-            self._has_vector = True
-            self._held.append(workspace)
-            self.words[KERNEL.names.index("vector")] = workspace.words.ctypes.data
+        """Let calls run the vector code, once that is compiled."""
+        vector = self._machine.vector
+        if vector is not None:
+            driver = machine_code.shared(driver_name(vector.lanes))
+            self.words[KERNEL.names.index("driver")] = driver
+            self.words[KERNEL.names.index("vector")] = vector.address

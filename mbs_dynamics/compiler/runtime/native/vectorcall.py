@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes whose objects are called through machine code, by CPython's vectorcall protocol.
 
-Each object ends with the addresses of its vectorcall function and of a table that this reads.
+Each object ends with the addresses of its vectorcall function and of a table that this reads. The
+functions and objects of CPython and NumPy that such functions use have names in the IR.
 """
 
 from __future__ import annotations
@@ -10,16 +11,42 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.compiler.codegen import builder
+from mbs_dynamics.compiler.codegen.builder import I32, I64, PTR, VOID, Pointer, Prototype
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime.native.layout import pointer
-from mbs_dynamics.compiler.runtime.native.python import name_symbols
+from mbs_dynamics.compiler.runtime.native import layout
+from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE, array_new, pointer
 from mbs_dynamics.locks import Lock
+
+VECTORCALL = Prototype("", PTR, PTR, Pointer(PTR), I64, Pointer(TUPLE))
+"""``PyObject *f(callable, args, nargsf, kwnames)``, a vectorcallfunc."""
+
+POSITIONAL = 2**63 - 1
+"""The bits of ``nargsf`` that count arguments without a name."""
+
+CALL = Prototype("PyObject_Vectorcall", PTR, *VECTORCALL.parameters)
+INC_REF, DEC_REF = Prototype("Py_IncRef", VOID, PTR), Prototype("Py_DecRef", VOID, PTR)
+TUPLE_NEW = Prototype("PyTuple_New", PTR, I64)
+TUPLE_SET_ITEM = Prototype("PyTuple_SetItem", I32, PTR, I64, PTR)
+ERR_CLEAR = Prototype("PyErr_Clear", VOID)
+SAVE_THREAD = Prototype("PyEval_SaveThread", PTR)
+RESTORE_THREAD = Prototype("PyEval_RestoreThread", VOID, PTR)
+
+NEW_ARRAY = Prototype(
+    *("mbs.PyArray_New", Pointer(ARRAY), PTR, I32, Pointer(I64), I32, PTR, PTR, I32, I32, PTR)
+)
+DOUBLES = 12  # NPY_DOUBLE
+
+NDARRAY, FLOAT64 = OBJECTS = ("mbs.ndarray", "mbs.float64")
+"""Two objects of NumPy."""
 
 TP_MEMBERS = 72  # Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
@@ -36,22 +63,24 @@ def _kept(data: bytes) -> int:
     return ctypes.addressof(_forever[-1])
 
 
-def callable_type(base: type) -> type:
-    """Return the subclass of a class whose objects are called through machine code.
+class NativeCallable:
+    """An object that is called through machine code once that is attached; by ``__call__`` before.
 
-    Until it is attached to an object, the ``__call__`` of the class is called.
+    Where calls cannot run machine code, it is an ordinary object.
     """
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        """Return an object of the subclass with room for the addresses."""
+        return object.__new__(_native_type(cls) if layout.supported() else cls)
+
+
+def _native_type(base: type) -> type:
     with _lock:
         made = _types.get(base)
         if made is None:
             made = _types[base] = _new_type(base)
             _types[made] = made
         return made
-
-
-def is_callable_type(kind: type) -> bool:
-    """Whether a class came from :func:`callable_type`."""
-    return _types.get(kind) is kind
 
 
 def _new_type(base: type) -> type:
@@ -68,10 +97,29 @@ def _new_type(base: type) -> type:
     return made
 
 
+@functools.lru_cache(maxsize=1)
+def name_symbols() -> None:
+    """Register the addresses of symbols that the process does not export by name."""
+    objects = zip(OBJECTS, (np.ndarray, np.dtype(np.float64)), strict=True)
+    symbols = {name: id(x) for name, x in objects} | {NEW_ARRAY.name: array_new()}
+    if sys.version_info < (3, 11):  # it is inline there: that of methods, which alone are called
+        method = types.MethodType(print, sys)
+        symbols[CALL.name] = pointer(id(method) + types.MethodType.__basicsize__ - 8)
+    machine_code.symbols.update(symbols)
+
+
+def vectorcall_function(
+    name: str, offset: int, table: builder.Struct
+) -> tuple[builder.Function, builder.Value]:
+    """Return a new vectorcallfunc, and the table that the callable holds the address of there."""
+    f = builder.Function(Prototype(name, PTR, *VECTORCALL.parameters), exported=True)
+    return f, f.parameters[0].byte(offset).load(Pointer(table))
+
+
 def attach(
     callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[str, int], str]
 ) -> None:
-    """Let calls of an object of a type from :func:`callable_type` run code that reads a table.
+    """Let calls of a :class:`NativeCallable` run code that reads a table.
 
     ``emit`` returns the IR of a vectorcall function that has a name and whose callable has the
     address of its table, which stands behind that of the function, at an offset.
@@ -86,5 +134,6 @@ def attach(
 
 
 def code_of(callee: Any) -> int:
-    """Return the address of the function that calls of an object run."""
-    return pointer(id(callee) + type(callee).__basicsize__ - 16)
+    """Return the address of the function that calls of an object run; 0 if none is attached."""
+    kind = type(callee)
+    return pointer(id(callee) + kind.__basicsize__ - 16) if _types.get(kind) is kind else 0

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code that all kernels of a process share: sine and cosine, and the loop over states."""
+"""Sine and cosine of several angles, as functions that all programs share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import math
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Pointer, Value
-
-BODY = builder.Prototype("", I32, PTR)
-"""A program's function, for one state or several: it is given the addresses of all ports."""
-
-LOOP = builder.Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I64, VOID, Pointer, Value
 
 SIN, COS = (builder.Prototype(name, DOUBLE, DOUBLE) for name in ("sin", "cos"))
 
@@ -58,19 +53,22 @@ def sines(lanes: int) -> builder.Prototype:
 
 
 def emit_sines(lanes: int) -> str:
-    """Return the IR of the function :func:`sines`, after what it calls.
+    """Return the IR of the function :func:`sines`.
 
-    Absolute angles beyond :data:`TRIG_RANGE`, and NaN, are passed to the C library by a separate
-    function, whose use of the stack would otherwise add a tenth to the time.
+    Absolute angles beyond :data:`TRIG_RANGE`, and NaN, are passed to the C library.
     """
     f = builder.Function(sines(lanes), exported=True)
     x, out = f.parameters
-    far = builder.Prototype(f"mbs.far{lanes}", VOID, x.kind, Pointer(DOUBLE))
     out[0], out[1] = _sine_and_cosine(f, x, lanes)
-    with f.if_(_is_far(f, x, lanes).cast("bitcast", f"i{lanes}") != 0):
-        f.call(far, x, out)
+    absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
+    limit = f.operand(TRIG_RANGE, x.kind)
+    far = f.new(builder.vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
+    numbers = out.to(Pointer(DOUBLE))
+    with f.if_(far.cast("bitcast", f"i{lanes}") != 0), f.loop(lanes) as lane, f.if_(far.lane(lane)):
+        numbers[lane] = f.call(SIN, x.lane(lane))
+        numbers[lane + lanes] = f.call(COS, x.lane(lane))
     f.ret()
-    return builder.module([_library(far, lanes), f])
+    return builder.module([f])
 
 
 def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, Value]:
@@ -106,45 +104,3 @@ def _polynomial(f: builder.Function, z: Value, coefficients: Sequence[float]) ->
     for c in reversed(coefficients[:-1]):
         value = f.product_plus(value, z, c)
     return value
-
-
-def _is_far(f: builder.Function, x: Value, lanes: int) -> Value:
-    """Emit whether angles are beyond the range, or NaN."""
-    absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
-    limit = f.operand(TRIG_RANGE, x.kind)
-    return f.new(builder.vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
-
-
-def _library(prototype: builder.Prototype, lanes: int) -> builder.Function:
-    """Return ``void mbs.far<lanes>(x, out)``: the sines and cosines of angles that are far."""
-    f = builder.Function(prototype, attributes="noinline cold")
-    x, out = f.parameters
-    far = _is_far(f, x, lanes)
-    with f.loop(lanes) as lane, f.if_(far.lane(lane)):
-        out[lane] = f.call(SIN, x.lane(lane))
-        out[lane + lanes] = f.call(COS, x.lane(lane))
-    f.ret()
-    return f
-
-
-def emit_loop() -> str:
-    """Return the IR of ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
-
-    It evaluates one state after the other by a function that :mod:`codegen.llvm` printed.
-    ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the next in
-    each (0: all share the same one). It returns 0, or for the first state i at which the guard k
-    fails, i times the number of guards, plus k; or -1 if there is no memory.
-    """
-    f = builder.Function(LOOP, exported=True)
-    function, states, pointers, strides, ports, guards = f.parameters
-    now = f.array(PTR, ports)
-    with f.loop(ports) as k:
-        now[k] = pointers[k]
-    with f.loop(states) as state:
-        status = f.call(function, now)
-        with f.if_(status != 0):
-            f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
-        with f.loop(ports) as k:
-            now[k] = now[k].byte(strides[k])
-    f.ret(0)
-    return builder.module([f])

@@ -1,0 +1,37 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a page shows besides the robot's state, and where it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mbs_dynamics.view.urdf_visuals import Visual
+
+
+class PageOptions(NamedTuple):
+    """Options of a page in the browser."""
+
+    description: str | Path | None = None
+    """Path of the URDF or MJCF with the meshes, or the text of a URDF; without one, links are drawn
+    as capsules."""
+    geometry: Sequence[Visual] = ()
+    """Shapes of your own, a :class:`Visual` each, on a link or on ``"world"``."""
+    packages: Sequence[str | Path] = ()
+    """Folders of packages for ``package://`` addresses of meshes."""
+    beside: Path | None = None
+    """File beside which relative paths of meshes are searched; by default the description."""
+    layers: Sequence[str] | None = None
+    """Names of the drawings that are switched on, or ``["all"]``."""
+    dark: bool = False
+    """Whether the page is in dark mode."""
+    port: int | None = None
+    """Port of this machine: by default 8080 or the next free one; 0 is any free one."""
+    message: str = ""
+    """Text at the top of the page."""
+    model_code: str = ""
+    """Python expression for the model; adds a tab with code that computes the numbers."""
+    report: Callable[[str], None] = lambda text: None
+    """Receives messages about missing meshes and closed pages, which are on the page as well."""
