@@ -218,7 +218,7 @@ class Adaptive(Scheme):
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array; zero for members that are held."""
-        rate = self.field(x, values=self.values(t, x), h=INSTANT)
+        rate: FloatArray = self.field(x, values=self.values(t, x), h=INSTANT)
         if self._held is None:
             return rate
         mask = self._held.reshape(self.batch + (1,) * (rate.ndim - len(self.batch)))

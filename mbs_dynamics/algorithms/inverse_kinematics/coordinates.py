@@ -87,7 +87,8 @@ class Coordinates(NamedTuple):
 
     def with_values(self, q: FloatArray, x: FloatArray) -> FloatArray:
         """Return q (..., nq) with values from x (..., p); other coordinates are displaced by it."""
-        single, moved = self.places >= 0, q.copy()
+        single = self.places >= 0
+        moved: FloatArray = q.copy()
         if not single.all():
             v = np.zeros((*x.shape[:-1], self.model.n))
             v[..., self.columns] = np.where(single, 0.0, x)
