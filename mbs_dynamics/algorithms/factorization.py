@@ -58,7 +58,7 @@ class Factors:
         if self.spread and B.shape == (n, n):
             scaled = self._inverse_pivots() * self.halfway(B)
             return np.asarray(self.halfway(np.eye(n)).T @ scaled)
-        columns = [self._solved(column) for column in B.reshape(n, -1).T.tolist()]
+        columns = [self._solved(column) for column in (B if B.ndim == 2 else B[:, None]).T.tolist()]
         return np.array(columns).T.reshape(B.shape)
 
     def halfway(self, B: Array) -> Array:
