@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import os
 import shutil
 import signal
@@ -68,6 +70,8 @@ def evenly(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.unit:
+        with contextlib.suppress(ImportError):  # its first import starts a process
+            importlib.import_module("mujoco")
         sys.addaudithook(refuse_processes)
     if "MBS_CACHE" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["MBS_CACHE_DIR"] = stored_kernels()
