@@ -140,5 +140,6 @@ def test_without_the_messages_it_does_not_start():
 
     with Without() as process:
         assert process.wait() == 1
-        (line,) = process.log.strip().splitlines()
-        assert "cannot start: the package controller_manager_msgs is not installed" in line
+        log = process.log.strip()
+        assert "cannot start: the package controller_manager_msgs is not installed" in log
+        assert "\n" not in log
