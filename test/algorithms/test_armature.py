@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotor inertia in all algorithms: Pinocchio, MuJoCo, and identities."""
+"""Rotor inertia in dynamics: Pinocchio and identities."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ def test_dynamics_of_pinocchio(name, monkeypatch):
     (q, v, a), (pq, pv, pa) = t.state(1)
     M = pin.crba(t.pin, t.data, pq)
     assert_close(mbs.mass_matrix(m, q), T.T @ (np.triu(M) + np.triu(M, 1).T) @ T, 1e-12)
+    M = mbs.mass_matrix(m, q)
+    assert_close(mbs.kinetic_energy(m, q, v), 0.5 * v @ M @ v)
+    assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-9)
+    h = mbs.coriolis_matrix(m, q, v) @ v + mbs.gravity_torques(m, q)
+    assert_close(mbs.bias_torques(m, q, v), h, 1e-11)
     tau = mbs.inverse_dynamics(m, q, v, a)
     assert_close(tau, T.T @ pin.rnea(t.pin, t.data, pq, pv, pa), 1e-12)
     if T.shape[0] > T.shape[1]:
