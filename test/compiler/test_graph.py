@@ -67,6 +67,7 @@ def test_signs_are_pulled_outwards(xyz):
 
 def test_the_same_expression_is_one_node(xyz):
     x, y, z = xyz
+    assert x / 4.0 is 0.25 * x
     assert x * y is y * x
     assert x + y is y + x
     assert (x * y + z) * (x * y + z) is (y * x + z) ** 2
