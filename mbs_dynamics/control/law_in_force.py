@@ -182,7 +182,7 @@ class LawInForce:
 
     def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
         running = self._running
-        period = float(period_of(running.state, running.given))
+        period = float(period_of(s, running.given))
         return LawState(
             q, qd, np.array(s.effort), t, running.joints, running.gravity_at(q), period,
             max(float(s.gap), period),

@@ -261,14 +261,18 @@ class RunningPeriod:
 
     def gravity_at(self, q: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        s = self.state
-        return self.function.gravity(q, s.gravity, s.loads)
+        return self.function.gravity(q, *self._environment())
 
     def model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""
-        s, kept = self.state, self._in_force
-        if not kept or (kept[0] != s.gravity).any() or (kept[1] != s.loads).any():
-            model = in_force(self.model, np.array(s.gravity), np.array(s.loads))
-            self._in_force = kept = np.array(s.gravity), np.array(s.loads), model
+        kept, (gravity, loads) = self._in_force, self._environment()
+        if not kept or (kept[0] != gravity).any() or (kept[1] != loads).any():
+            model = in_force(self.model, gravity.copy(), loads.copy())
+            self._in_force = kept = gravity.copy(), loads.copy(), model
         model_in_force: Model = kept[2]
         return model_in_force
+
+    def _environment(self) -> tuple[FloatArray, FloatArray]:
+        """Return gravity (3,) and loads (nb, 10) of the state."""
+        loads = self._state[self._places["loads"]]
+        return self._state[self._places["gravity"]], loads.reshape(-1, 10)

@@ -537,16 +537,20 @@ class Layout(Generic[R]):
             self.places[name] = slice(start, start + math.prod(shape))
             start += math.prod(shape)
         self.size = start
+        self._fields = [
+            (place if shape else place.start, shape)
+            for place, shape in zip(self.places.values(), self.shapes.values(), strict=True)
+        ]
+        """Index and shape of each field."""
 
     def unpacked(self, vector: Any) -> R:
         """Return the fields of a vector (size,), or of many (..., size): numbers, and views."""
         fields = []
-        for name, shape in self.shapes.items():
-            place = self.places[name]
-            if shape:
-                fields.append(vector[..., place].reshape(*vector.shape[:-1], *shape))
-            else:
-                fields.append(vector[place.start] if vector.ndim == 1 else vector[..., place.start])
+        for place, shape in self._fields:
+            field = vector[place] if vector.ndim == 1 else vector[..., place]
+            if len(shape) > 1:
+                field = field.reshape(*vector.shape[:-1], *shape)
+            fields.append(field)
         return self.record(*fields)
 
     def packed(self, record: R) -> Any:
