@@ -20,11 +20,6 @@ Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 PERIOD, STEPS, ROUNDS = 0.001, 200, 50
 
 
-def posture(_: mbs.Model, state: Any) -> Any:
-    """Return the torques of a law of a user, a spring that holds a posture."""
-    return 60.0 * (Q - state.q) - 5.0 * state.qd
-
-
 class Case(NamedTuple):
     """Case that is timed."""
 
@@ -42,7 +37,7 @@ CASES = {
     "torques: friction compensated as well": Case(
         laws.Gravity(damping=0.3, friction=0.2, friction_scale=0.5)
     ),
-    "torques: a law of the user, without its own time": Case(lambda *_: np.zeros(MODEL.n)),
+    "torques: a law of the user, without its own time": Case(lambda _, state, __: state.gravity),
     "drives hold the arm": Case(enabled=False),
 }
 
