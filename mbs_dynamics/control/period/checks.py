@@ -57,7 +57,7 @@ DOUBT_NAMES = {
 WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
 
-WEIGHED_SPEED = 0.25
+COMPARED_SPEED = 0.25
 """Share of the velocity limit from which on a reported velocity is compared with positions. Damping
 by a wrong one throws the arm long before the limit of a fast joint is exceeded."""
 
@@ -100,7 +100,7 @@ class Watched(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What checks depend on: records, and what follows from them."""
+    """The input of the checks: records, and values computed from them."""
 
     s: State
     x: Sample
@@ -257,10 +257,10 @@ def _too_fast(c: Context) -> Any:
 def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
     mean = c.watched.mean_qd
     believed = less_equal(0.5 * mean * mean, c.watched.speed * mean)
-    weighed = WEIGHED_SPEED * c.p.fastest
+    bound = COMPARED_SPEED * c.p.fastest
     lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample shows nothing
-    fast = less(weighed, lasts) & c.m.new & holds(c.p.commanded)
-    return (_too_fast(c) | fast) & ~believed, mean, weighed
+    fast = less(bound, lasts) & c.m.new & holds(c.p.commanded)
+    return (_too_fast(c) | fast) & ~believed, mean, bound
 
 
 def _velocity(c: Context) -> tuple[Any, Any, Any]:

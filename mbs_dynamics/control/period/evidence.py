@@ -29,7 +29,7 @@ from mbs_dynamics.control.period.records import SWITCHING, Sample, Settings, Sta
 from mbs_dynamics.control.period.transitions import ON
 
 RISES, SINKS, DISAGREES = 1.0, 2.0, 3.0
-"""What contradicts the torques: the arm rises, it sinks faster and faster under the whole of them,
+"""Contradictions of the torques: the arm rises, it sinks faster and faster under the whole of them,
 or drives that hold it exert other efforts."""
 
 GROWTH = 1.0
@@ -81,7 +81,7 @@ CONFIRMED, LONGEST_DOUBT = 5.0, 0.15
 
 
 class Evidence(NamedTuple):
-    """What the motion of the arm shows; see the fields of the same names of State."""
+    """The evidence of the motion for or against the torques; fields as those of State."""
 
     weighing: Any
     proven: Any

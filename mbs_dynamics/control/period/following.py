@@ -46,7 +46,7 @@ SKEW = 1e-3
 
 
 class Traced(NamedTuple):
-    """What a period computes beside gravity compensation."""
+    """The laws that a period computes in addition to gravity compensation."""
 
     joints: bool = False
     """Impedance of joints."""
@@ -180,7 +180,7 @@ def _kind(law: Any) -> Any:
 
 
 class Followed(NamedTuple):
-    """What a law needs of the arm in a period."""
+    """The state of the arm in a period, as laws use it."""
 
     tree: Tree
     """The arm with its loads under the gravity in force."""
@@ -213,14 +213,15 @@ def added(
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
     if not traced.link:
         s = _without_link(s, p)
+    controlled, lead = 1.0, p.own_lead
     if not (traced.joints or traced.link):
-        return _at_present(s, p, arm), torques
+        present = _at_present(s, p, arm)
+        return present._replace(stiffness_share=controlled, lead=lead), torques
     obeys = holds(s.obeys) & is_sound(s.law, r, traced)
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
     s = _with_joints(s, motion, p, arm, begins, now, dt)
-    controlled, lead = 1.0, p.own_lead
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))
         each = for_each(held, n)
@@ -250,7 +251,7 @@ def added(
 
 
 def _at_present(s: State, p: Settings, arm: Followed) -> State:
-    """Return the state with the present joints as their reference, where no law is computed."""
+    """Return the state whose reference of the joints is their present state."""
     return s._replace(
         reference=arm.q,
         reference_qd=clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
@@ -260,8 +261,6 @@ def _at_present(s: State, p: Settings, arm: Followed) -> State:
         ended=0.0,
         waits=0.0,
         waits_since=math.inf,
-        lead=p.own_lead,
-        stiffness_share=1.0,
     )
 
 
@@ -309,24 +308,25 @@ def _with_joints(
     n = len(arm.q)
     after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
     begin = begins | equal(s.law, laws.FLOAT)
+    present, each = _at_present(s, p, arm), for_each(begin, n)
     # those that are not commanded, and those of an arm that floats, have their measured positions
-    tracks = for_each(begin, n) | ~holds(p.commanded)
-    rate = select(for_each(begin, n), clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
-                  0.0 * arm.qd)  # fmt: skip
-    waits = select(tracks, 0.0, 1.0 * after.waits)
+    tracks = each | ~holds(p.commanded)
+    waits = select(tracks, present.waits, 1.0 * after.waits)
     column = (n, 1)
     fading_qd = references.braked(
         s.fading_qd.reshape(column), p.reference_acceleration.reshape(column), dt
     )[:, 0]
     return s._replace(
-        reference=select(tracks, arm.q, after.q),
-        reference_qd=select(tracks, rate, after.qd),
-        reference_qdd=select(tracks, 0.0 * arm.qd, after.qdd),
-        played=select(begin, math.nan, after.played),
-        pace=select(begin, 1.0, after.pace),
-        ended=select(begin, 0.0, 1.0 * after.ended),
+        reference=select(tracks, present.reference, after.q),
+        reference_qd=select(
+            each, present.reference_qd, select(holds(p.commanded), after.qd, 0.0 * arm.qd)
+        ),
+        reference_qdd=select(tracks, present.reference_qdd, after.qdd),
+        played=select(begin, present.played, after.played),
+        pace=select(begin, present.pace, after.pace),
+        ended=select(begin, present.ended, 1.0 * after.ended),
         waits=waits,
-        waits_since=select(less(0.5, sum(waits)), min(s.waits_since, now), math.inf),
+        waits_since=select(less(0.5, sum(waits)), min(s.waits_since, now), present.waits_since),
         fading=s.fading + fading_qd * dt,
         fading_qd=fading_qd,
     )

@@ -84,7 +84,7 @@ def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity(la
     bench = Bench(effort_check="off").enabled()
     q, smooth = Q.copy(), 0.0
     for k in range(200):
-        true = 0.8 * MODEL.velocity_limits[0] * (20 <= k * PERIOD / 0.01 < 60)
+        true = 0.8 * MODEL.velocity_limits[0] * (20 <= k < 60)
         q = q + PERIOD * true * np.eye(7)[0]
         smooth += (true - smooth) * PERIOD / (PERIOD + lag)
         bench.run(PERIOD, q, smooth * np.eye(7)[0])
