@@ -191,10 +191,10 @@ WRONG = [
         "twist_weights": [[1.0] * 5, [-1.0] * 6], "joint_weights": [[0.0] * 7],
         "null_space_velocity": [[0.0] * 6], "body": ["hand"], "representation": ["world"],
     }),
-    *((f, POINTS, {
+    (mbs.manipulability, POINTS, {
         "q": [np.zeros(3), [np.nan] * 7, None], "body": ["hand", "base_link"], "model": [()],
         "rows": ["none", (0, 6), (0, 0), ()],
-    }) for f in (mbs.manipulability, mbs.manipulability_gradient, mbs.singular_values)),
+    }),
     *((f, {name: np.zeros((6, 6)), "C": EYE, "source": "hybrid", "target": "mixed"}, {
         "source": ["auto", "world"], "target": ["xy"], name: [np.zeros(5)], "C": [np.eye(3)],
     }) for f, name in ((mbs.convert_twist, "V"), (mbs.convert_wrench, "W"),

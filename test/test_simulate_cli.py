@@ -155,7 +155,7 @@ def test_figures(arm, tmp_path, capsys):
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     batch = simulate(arm, np.zeros((2, 7)), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):
-        batch.save(out)
+        batch.series.write(out)
     with pytest.raises(ArgumentError, match="must end in"):
         write_figure(TimeSeries.read(out), tmp_path / "m.txt")
 

@@ -12,7 +12,7 @@ import numpy as np
 from mbs_dynamics.algorithms._algorithm import algorithm_of
 from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.compiled import placements
 from mbs_dynamics.model.model import Model
@@ -56,14 +56,3 @@ def _check(name: str, kernel: Kernel, computed: FloatArray, expected: FloatArray
             f"{error:.2g} of the largest value; must be at most {AGREEMENT:g}. Delete the cache "
             "of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
         )
-
-
-def verified(function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str) -> Kernel:
-    """Return a function of arrays of symbols, compiled, and compared with plain Python."""
-    kernel = Kernel(trace(function, shapes, name=name))
-    plain = Kernel(kernel.program, backend="python")
-    rng = np.random.default_rng(0)
-    for _ in range(STATES):
-        given = [rng.uniform(-1.0, 1.0, shape) for shape in shapes.values()]
-        _check(name, kernel, kernel(*given), plain(*given))
-    return kernel

@@ -160,7 +160,7 @@ class Trajectory:
                     raise ArgumentError(
                         f"the trajectory must {end} at rest; the velocity of {name!r} is {speed:g}"
                     )
-        columns = [model.velocities(name).start for name in self.names]
+        columns = [model.joint(name).coordinate for name in self.names]
         places = [model.positions(name).start for name in self.names]
         low, high = model.lower[places], model.upper[places]
         free = ~(low < high)

@@ -54,13 +54,13 @@ class Watch:
         self.functions = dict(events or {})
         if STOP in self.functions:
             raise ArgumentError(f"no event may be called {STOP!r}: that is what ends a simulation")
-        self.stops = stop is not None
         if stop is not None:
             self.functions[STOP] = stop
         for name, function in self.functions.items():
             if not callable(function):
                 raise ArgumentError(f"event {name!r} must be a function; got {function!r}")
         self._values: dict[tuple[int, ...], dict[str, float]] = {}
+        """Values of the functions now, by the index of the simulation and by name."""
 
     def __bool__(self) -> bool:
         return bool(self.functions)
@@ -74,20 +74,14 @@ class Watch:
     def between(
         self, t: float, before: Arrays, after: Arrays, h: float, interpolated: Interpolation
     ) -> list[Event]:
-        """Return the events of the step of h that begins at t, in order.
-
-        A simulation is not watched after its stop.
-        """
+        """Return the events of the step of h that begins at t, in order, up to the stop."""
         events: list[Event] = []
-        for member in list(self._values):
+        for member in self._values:
             states = _of(before, member), _of(after, member)
-            crossings = list(self._crossings(member, t, *states, h, interpolated))
-            crossings.sort(key=lambda crossing: crossing.t)
-            names = [crossing.name for crossing in crossings]
-            if STOP in names:
-                del crossings[names.index(STOP) + 1 :], self._values[member]
-            events += crossings
-        return sorted(events, key=lambda crossing: crossing.t)
+            events += self._crossings(member, t, *states, h, interpolated)
+        events.sort(key=lambda event: event.t)
+        stop = next((k for k, event in enumerate(events) if event.name == STOP), len(events))
+        return events[: stop + 1]
 
     def _crossings(
         self,

@@ -98,10 +98,10 @@ def finite(x: FloatArray) -> bool:
 
 
 FRICTION_SPEED = 0.01
-"""Speed s in rad/s or m/s within which :meth:`JointForces.resistance` is smooth, by default."""
+"""Speed in rad/s or m/s within which :meth:`JointForces.resistance` is smooth."""
 
 STOP_TIME = 0.01
-"""Time constant in s of the joint stops, by default."""
+"""Time constant T in s of the joint stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,6 @@ class JointForces:
     """Viscous damping d, N m s/rad or N s/m."""
     friction: FloatArray
     """Coulomb friction F, N m or N."""
-    friction_speed: FloatArray
-    """Speed s within which :meth:`resistance` is smooth, rad/s or m/s; positive."""
     lower: FloatArray
     """Lower bound in rad or m; -inf for none."""
     upper: FloatArray
@@ -135,8 +133,6 @@ class JointForces:
                 value = checks.not_negative(name, checks.numbers(name, given, shape), shape)
             value.flags.writeable = False
             object.__setattr__(self, name, value)
-        if not self.friction_speed.all():
-            raise ArgumentError("friction_speed must be positive; got 0")
         if (self.lower > self.upper).any():
             k = int(np.argmax(self.lower > self.upper))
             raise ArgumentError(
@@ -150,19 +146,16 @@ class JointForces:
         *,
         damping: ArrayLike | None = None,
         friction: ArrayLike | None = None,
-        friction_speed: ArrayLike = FRICTION_SPEED,
         stops: bool = False,
-        stop_time: float = STOP_TIME,
     ) -> JointForces:
         """Return the joint forces of a model; by default those of its description.
 
-        All are numbers or arrays (n,); None selects damping and friction of the description, mimic
-        joints included. ``stops`` adds stops at the position
-        limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
-        ``stop_time`` and the inertia M_jj at the motor in the middle of the range. Raises
-        ArgumentError for a wrong shape or type, negative values, or a time that is not positive.
+        ``damping`` and ``friction`` are numbers or arrays (n,); None selects those of the
+        description, mimic joints included. ``stops`` adds stops at the position limits, as springs
+        with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T = 0.01 s and the inertia M_jj
+        at the motor in the middle of the range. Raises ArgumentError for a wrong shape or type, or
+        negative values.
         """
-        time = checks.positive("stop_time", stop_time)
         lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
         inertia = np.zeros(model.n)
         if stops:
@@ -172,11 +165,10 @@ class JointForces:
         return cls(
             _each(model, "damping", model.damping if damping is None else damping),
             _each(model, "friction", model.friction if friction is None else friction),
-            _each(model, "friction_speed", friction_speed),
             lower,
             upper,
-            inertia / time**2,
-            2.0 * inertia / time,
+            inertia / STOP_TIME**2,
+            2.0 * inertia / STOP_TIME,
         )
 
     def resistance(self, qd: FloatArray) -> FloatArray:
@@ -184,7 +176,7 @@ class JointForces:
 
         They are zero at rest, where friction is indeterminate.
         """
-        return np.asarray(-(self.damping * qd + self.friction * np.tanh(qd / self.friction_speed)))
+        return np.asarray(-(self.damping * qd + self.friction * np.tanh(qd / FRICTION_SPEED)))
 
     @property
     def features(self) -> Features:
@@ -194,7 +186,7 @@ class JointForces:
 
     @property
     def table(self) -> FloatArray:
-        """(7, n) all parameters, in the order of the fields: an input of the kernels."""
+        """(6, n) all parameters, in the order of the fields: an input of the kernels."""
         return np.array([getattr(self, field.name) for field in fields(self)])
 
 
@@ -261,7 +253,7 @@ def stop_forces(joints: Array | None, features: Features, qd: Array, ahead: Arra
     if joints is None or not features.stops:
         zero = np.zeros(len(qd))
         return zero, zero, zero
-    lower, upper, stiffness, damping = joints[3:7]
+    lower, upper, stiffness, damping = joints[2:6]
     below = select(less(ahead, lower), ahead - lower, 0.0)
     out = select(less(upper, ahead), ahead - upper, below)
     spring = select(less(0.0, out * out), stiffness, 0.0)

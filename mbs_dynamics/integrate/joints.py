@@ -37,7 +37,7 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.factorization import factorize
-from mbs_dynamics.algorithms.newton_euler import Wrenches
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity
@@ -63,7 +63,7 @@ from mbs_dynamics.integrate.schemes import (
     StepKernel,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import STEPS, Step, static_torques, steps_per_decay
+from mbs_dynamics.integrate.stepper import STEPS, Step, steps_per_decay
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import checked_positions, position_names, velocity_names
 from mbs_dynamics.model.model import Model, body_wrenches
@@ -119,7 +119,7 @@ def midpoint(
     """Return the next iterate of v, and q, qd, p and v at the end of the step if v is final."""
     states, h = Arrangement(model.model), h[()]
     q, qd, p, _ = states.parts(x)
-    known = damping = np.zeros(model.n)
+    known = damping = rest = np.zeros(model.n)
     if joints is not None:  # with mean rates v, damping exerts known - damping v
         weight = 2.0 * weight_of_end(steps_per_decay(model, q, joints[0], h))
         known, damping = (weight - 1.0) * joints[0] * qd, weight * joints[0]
@@ -127,7 +127,7 @@ def midpoint(
     qm, p = displaced(model, q, half), transported(model, half, p)
     # the rate of the momenta M v is C^T v plus the applied forces
     f = np.asarray(coriolis_matrix(model, qm, v)).T @ v + effort + known
-    f = f - static_torques(model, qm, wrenches)
+    f = f - newton_euler(model, qm, rest, rest, "body_fixed", Loads(wrenches))
     if states.flat:  # p turns with the bodies in `transported`
         f = f - momentum_rates(model, v, momentum(model, qm, v))
     following = solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
@@ -189,7 +189,7 @@ def simulate(
 
     :param q: positions in rad or m; leading axes are a batch of simulations.
     :param qd: rates in rad/s or m/s; None means zero.
-    :param duration: in s; the last step is shorter if it is not a whole number of steps.
+    :param duration: in s, a whole number of steps.
     :param every: store every ``every``-th state, and the last one.
     :param control: motor torques: constant (n,), one value per step (steps, ..., n), or a function
         of t, q (..., n) and qd that returns them. None means zero.
@@ -198,8 +198,7 @@ def simulate(
     :param forces: damping, friction and stops of the joints; none if None.
     :param events: functions of t, q (n,) and qd of one simulation, by name, whose changes of sign
         are recorded as events, separately for each simulation of a batch.
-    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
-        simulation keeps its state, and the batch ends when all have stopped.
+    :param stop: such a function, for one simulation; it ends where the sign changes.
     :param solver: how ``dormand_prince`` solves the equations of motion; see
         :func:`mbs_dynamics.forward_dynamics`.
     :param progress: whether to print progress to stderr; None means for long runs on a terminal.
@@ -210,29 +209,32 @@ def simulate(
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-    course = TimeSteps.of(duration, step, every, events, stop, progress)
+    timing = TimeSteps.of(duration, step, every, events, stop, progress)
     start = batched(
         model, checked_positions(model.joints, "q", q), np.zeros(model.n) if qd is None else qd
     )
     if method not in METHODS:
         raise UnknownMethodError(method, METHODS)
+    if stop is not None and start[0].ndim > 1:
+        batch = start[0].shape[:-1]
+        raise ArgumentError(f"stop ends one simulation, not a batch {batch}; record it in events")
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
-    inputs = drives(model, control, wrenches, course)
-    problem = Problem(model, forces, inputs, course.h, start, backend, solver)
-    run = Run(course, problem, method, between(model))
+    inputs = drives(model, control, wrenches, timing)
+    problem = Problem(model, forces, inputs, timing.h, start, backend, solver)
+    run = Run(timing, problem, method, between(model))
     return run.go(
         lambda: joint_scheme(method, problem, accuracy),
         lambda record: _motion(problem, record, method),
     )
 
 
-def drives(model: Model, control: Any, wrenches: Any, course: TimeSteps) -> tuple[Drive, ...]:
+def drives(model: Model, control: Any, wrenches: Any, timing: TimeSteps) -> tuple[Drive, ...]:
     """Return the drives of motor torques and, if there are any, of wrenches."""
-    made = [Drive("control", control, (model.n,), course.steps)]
+    made = [Drive("control", control, (model.n,), timing.steps)]
     if wrenches is not None:
         given = _by_body(model, wrenches)
-        made.append(Drive("wrenches", given, (model.nb, 6), course.steps))
+        made.append(Drive("wrenches", given, (model.nb, 6), timing.steps))
     return tuple(made)
 
 
@@ -272,22 +274,12 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
 
 
 def _accelerations(problem: Problem, record: Record) -> FloatArray:
-    """Return qdd at all states; NaN at those where the mass matrix is singular."""
-    states, qd = problem.states.joined(*record.state), record.state[1]
-    try:
-        field = state_rate(problem)
-    except SingularError:  # whatever the state
-        return np.full(qd.shape, np.nan)
-
-    def rate(x: FloatArray, values: Arrays) -> FloatArray:
-        rates = field(x, values=values, h=INSTANT)
-        return np.asarray(problem.states.parts(rates, problem.model.n)[1])
-
-    try:
-        return rate(states, record.acted)
-    except SingularError:
-        qdd = np.full(qd.shape, np.nan)
-        for k, x in enumerate(states):
-            with contextlib.suppress(SingularError):
-                qdd[k] = rate(x, tuple(rows[k] for rows in record.acted))
-        return qdd
+    """Return qdd at all states; NaN at the last one if the mass matrix is singular there."""
+    states, qdd = problem.states.joined(*record.state), np.full(record.state[1].shape, np.nan)
+    for count in (len(states), len(states) - 1):
+        with contextlib.suppress(SingularError):
+            values = tuple(rows[:count] for rows in record.acted)
+            rates = state_rate(problem)(states[:count], values=values, h=INSTANT)
+            qdd[:count] = problem.states.parts(rates, problem.model.n)[1]
+            break
+    return qdd

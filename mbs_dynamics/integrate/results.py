@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -58,14 +57,10 @@ class Motion:
     """(N, ..., 6) total momentum about the inertial origin, angular part first."""
     joint_names: tuple[str, ...]
     """Names of the n rates: those of the joints, with an index where a joint has several."""
-    position_names: tuple[str, ...] = ()
-    """Names of the nq positions; those of the rates if empty."""
-    method: str = ""
-    events: tuple[Event, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.position_names:
-            object.__setattr__(self, "position_names", self.joint_names)
+    position_names: tuple[str, ...]
+    """Names of the nq positions."""
+    method: str
+    events: tuple[Event, ...]
 
     def __len__(self) -> int:
         return len(self.t)
@@ -78,11 +73,6 @@ class Motion:
     def energy(self) -> FloatArray:
         """(N, ...) sum of kinetic and potential energy, in J."""
         return self.kinetic + self.potential
-
-    @property
-    def power(self) -> FloatArray:
-        """(N, ...) power of the motors in W."""
-        return np.asarray(np.sum(self.tau * self.qd, axis=-1))
 
     @property
     def series(self) -> TimeSeries:
@@ -111,10 +101,3 @@ class Motion:
             positions=self.position_names,
             name=self.method,
         )
-
-    def save(self, path: str | Path) -> None:
-        """Write ``series`` to a file .csv or .npz, which ``TimeSeries.read`` reads.
-
-        Raises ArgumentError for another ending, or for a batch.
-        """
-        self.series.write(path)

@@ -161,7 +161,8 @@ class DormandPrince:
     def at(self, t: float) -> FloatArray:
         """Return the state at t, not before the start of the last step; advances if needed.
 
-        Raises SimulationError if the tolerance requires steps that are too small.
+        Within a step it is interpolated with order 4. Raises SimulationError if the tolerance
+        requires steps that are too small.
         """
         last = self.steps + MOST_STEPS
         while self.t < t:
@@ -173,19 +174,11 @@ class DormandPrince:
                     time=self.t,
                 )
             self.advance()
-        return self.between(t)
-
-    def between(self, t: float) -> FloatArray:
-        """Return the state at a time within the last step, by interpolation of order 4."""
         t0, h, y0, Q = self._before
         if t >= self.t or not self.steps:
             return self.y
         powers = ((t - t0) / h) ** np.arange(1, 5)
         return self.chart.moved(y0, h * np.tensordot(powers, Q, 1))
-
-    def renew(self, y: FloatArray) -> None:
-        """Continue from another state at the end of the last step."""
-        self.y, self._rate = y, self.rate(self.t, y)
 
     def advance(self) -> None:
         """Make one step within the tolerance."""

@@ -104,11 +104,8 @@ class Scheme(ABC):
         self.model, self.drives, self.h = problem.model, problem.drives, problem.h
         self.states = problem.states
         self.x = self.pack(*problem.start)
-        self.step = self.h
-        """Length of the next steps, s: the last one may be shorter."""
         self.k = 0
         self.batch = self.x.shape[: self.x.ndim - self.states.axes]
-        self._held: Any = None
 
     def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the array of a state."""
@@ -128,12 +125,6 @@ class Scheme(ABC):
         seen = self.seen(x)
         return tuple([drive.at(self.k, t, seen, self.batch) for drive in self.drives])
 
-    def hold(self, members: FloatArray, x: FloatArray) -> None:
-        """Keep the members of the batch in a mask at their states in x from now on."""
-        mask = members.reshape(members.shape + (1,) * self.states.axes)
-        self._held = mask
-        self.x = np.where(mask, x, self.x)
-
     def advance(self, steps: int) -> tuple[FloatArray, Arrays]:
         """Return the next arrays (steps, ...) and the values of the drives in each step.
 
@@ -150,8 +141,6 @@ class Scheme(ABC):
                 if i == 0:
                     raise
                 break
-            if self._held is not None:
-                x = np.where(self._held, self.x, x)
             states.append(x)
             acted.append(values)
             self.x, self.k = x, self.k + 1
@@ -179,19 +168,17 @@ class FixedStep(Scheme):
             return super().advance(steps)
         rows = tuple(drive.rows_from(self.k, steps) for drive in self.drives)
         try:
-            states = self.stepper.run(self.x, rows[0], self.step, steps, *rows[1:])
+            states = self.stepper.run(self.x, rows[0], self.h, steps, *rows[1:])
         except SingularError as error:
             if error.trajectory is None or len(error.trajectory) < 2:
                 raise
             states = error.trajectory
         states = states[1:]
-        if self._held is not None:
-            states = np.where(self._held, self.x, states)
         self.x, self.k = states[-1], self.k + len(states)
         return states, rows
 
     def one_step(self, t: float, values: Arrays) -> FloatArray:
-        return self.stepper.step(self.x, values[0], self.step, *values[1:])
+        return self.stepper.step(self.x, values[0], self.h, *values[1:])
 
 
 class Adaptive(Scheme):
@@ -217,20 +204,11 @@ class Adaptive(Scheme):
         self.pair = DormandPrince(self.rate, 0.0, self.x, rtol=rtol, atol=atol, chart=chart)
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
-        """Return the rate of an array; zero for members that are held."""
-        rate: FloatArray = self.field(x, values=self.values(t, x), h=INSTANT)
-        if self._held is None:
-            return rate
-        mask = self._held.reshape(self.batch + (1,) * (rate.ndim - len(self.batch)))
-        return np.where(mask, 0.0, rate)
-
-    def hold(self, members: FloatArray, x: FloatArray) -> None:
-        """Keep these members at their states."""
-        super().hold(members, x)
-        self.pair.renew(np.where(self._held, x, self.pair.y))
+        """Return the rate of an array."""
+        return np.asarray(self.field(x, values=self.values(t, x), h=INSTANT))
 
     def one_step(self, t: float, values: Arrays) -> FloatArray:
-        return self.pair.at(self.k * self.h + self.step)
+        return self.pair.at((self.k + 1) * self.h)
 
 
 def tolerances(rtol: float, atol: float) -> tuple[float, float]:
@@ -258,7 +236,7 @@ class ImplicitMidpoint(Scheme):
         return np.asarray(self.states.joined(q, qd, p, qd))
 
     def one_step(self, t: float, values: Arrays) -> FloatArray:
-        h, v = np.array(self.step), np.ascontiguousarray(self.states.parts(self.x)[-1])
+        h, v = np.array(self.h), np.ascontiguousarray(self.states.parts(self.x)[-1])
         for _ in range(ITERATIONS):
             before, v = v, self.iteration(self.x, v, values=values, h=h).v
             change, size = (float(np.abs(x).max(initial=0.0)) for x in (v - before, v))
@@ -267,7 +245,7 @@ class ImplicitMidpoint(Scheme):
             if not size < LARGEST:
                 break
         raise SimulationError(
-            f"the midpoint scheme does not converge at t = {t:.9g} s with steps of {self.step:g} "
+            f"the midpoint scheme does not converge at t = {t:.9g} s with steps of {self.h:g} "
             "s; take smaller ones",
             time=t,
         )

@@ -24,10 +24,10 @@ rk4                  the classical Runge-Kutta scheme, with M and f of     4    
 The sum q + u is :func:`mbs_dynamics.displaced`, and rk4 of Munthe-Kaas: see
 :mod:`mbs_dynamics.integrate.charts`.
 
-While stops act, rk4 is of order 1. While joints slide under
-Coulomb friction its order is 4; where they start, stop or reverse, an error of h^2 remains. Viscous
-damping acts at each stage, so that the order remains 4, if the step resolves it; else it acts
-between the middle and the end of the step, so that rates decay without a change of sign.
+While stops act, rk4 is of order 1. While joints slide under Coulomb friction its order is 4; where
+they start, stop or reverse, an error of h^2 remains. Viscous damping acts at each stage if the step
+resolves it, and the order remains 4; else it acts between the middle and the end of the step, so
+that rates decay without a change of sign.
 """
 
 from __future__ import annotations
@@ -163,12 +163,6 @@ class Step:
         return damping - later, implicit_forces(stops, later, weight, v, h)
 
 
-def static_torques(model: Tree, q: Array, wrenches: Array | None) -> Array:
-    """Return the torques (n,) that hold a model at rest under gravity and wrenches."""
-    rest = np.zeros(model.n)
-    return newton_euler(model, q, rest, rest, "body_fixed", Loads(wrenches))
-
-
 def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
     """Return h over the time constants (n,) of damping at q, all other joints being free."""
     inverse = inverse_mass_matrix(model, q, representation="body_fixed")
@@ -210,7 +204,7 @@ def inputs_of_step(model: Model, features: Features, wrenches: bool) -> dict[str
     if wrenches:
         shapes["wrenches"] = (model.nb, 6)
     if any(features):
-        shapes["joints"] = (7, model.n)
+        shapes["joints"] = (6, model.n)
     return shapes
 
 

@@ -19,7 +19,7 @@ MAX_ANGLE = 8.0 * math.pi
 """Angle in rad beyond which a limit may be one in degrees."""
 
 SINGULAR_TOLERANCE = 1e-13
-"""Inertia along a joint, relative to the body's largest entry, that counts as none."""
+"""Inertia along a joint, relative to the largest of all that it moves, that counts as none."""
 
 SINGULAR = "the mass matrix is singular"
 """End of messages about joints that move no inertia."""
@@ -120,32 +120,21 @@ def _any_inertia(bodies: Sequence[Body]) -> bool:
 
 
 def _singular(bodies: Sequence[Body]) -> Iterator[Diagnostic]:
-    """Yield a warning for each coordinate that moves no inertia, nor a rotor."""
-    heavy = [_any_inertia([body]) for body in bodies]  # with all that the body carries
-    carries = [False] * len(bodies)  # whether other coordinates move what the body carries
-    moved: dict[int, list[int]] = {}
+    """Yield a warning for each coordinate that moves no inertia at random positions, or rotor."""
+    rng = np.random.default_rng(0)
+    moved = [body.inertia for body in bodies]  # of all that the joint of a body moves
     for i, body in reversed(list(enumerate(bodies))):
-        moved.setdefault(body.joint.coordinate, []).insert(0, i)
         if body.parent != GROUND:
-            heavy[body.parent] |= heavy[i]
-            same = bodies[body.parent].joint.coordinate == body.joint.coordinate
-            carries[body.parent] |= carries[i] or not same
+            pose = body.home_rel @ body.joint.motion(rng.uniform(-1.0, 1.0, body.joint.nq))
+            moved[body.parent] = moved[body.parent] + moved[i].transformed(pose)
+    regular = set()
+    for body, inertia in zip(bodies, moved, strict=True):
+        S, size = body.joint.screws, np.abs(inertia.matrix()).max()
+        least = np.linalg.eigvalsh(S.T @ (inertia @ S))[0]
+        if np.any(body.joint.armature) or least > SINGULAR_TOLERANCE * size:
+            regular.add(body.joint.coordinate)
     for joint in (body.joint for body in bodies if body.joint.mimics is None):
-        group = moved[joint.coordinate]
-        if any(np.any(bodies[i].joint.armature) for i in group):
-            continue
-        if not any(heavy[i] for i in group):
-            reason = "nothing that it moves has mass or inertia"
-        elif not any(carries[i] or _moves_inertia(bodies[i]) for i in group):
-            reason = "there is no inertia along that motion"
-        else:
-            continue
-        links = ", ".join(repr(bodies[i].name) for i in group)
-        yield Diagnostic(f"joint {joint.name!r}", f"moves link {links}, but {reason}: {SINGULAR}")
-
-
-def _moves_inertia(body: Body) -> bool:
-    """Return whether S^T M S is regular up to rounding."""
-    S = body.joint.screws
-    least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
-    return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())
+        if joint.coordinate not in regular:
+            links = [x.name for x in bodies if x.joint.coordinate == joint.coordinate]
+            what = f"moves link {', '.join(map(repr, links))}, but no inertia: {SINGULAR}"
+            yield Diagnostic(f"joint {joint.name!r}", what)

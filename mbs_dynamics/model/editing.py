@@ -70,16 +70,13 @@ def attached(
             raise ModelError(
                 f"there is a frame {name!r} already; choose another prefix than {prefix!r}"
             )
-        above = prefixed(frame.parent)
-        if frame.body == GROUND:
-            renamed = frame._replace(
-                name=name, parent=above or to.name, joint=prefixed(frame.joint)
-            )
-            frames[name] = _moved(renamed, to.body, at)
+        on_ground, above = frame.body == GROUND, prefixed(frame.parent)
+        body, pose = (to.body, at) if on_ground else (start + frame.body, np.eye(4))
+        above = above or (to.name if on_ground else None)
+        renamed = frame._replace(name=name, parent=above, joint=prefixed(frame.joint))
+        frames[name] = _moved(renamed, body, pose)
+        if on_ground:
             add_inertia(bodies, to.body, frames[name].inertia or Inertia.zero())
-        else:
-            renamed = frame._replace(name=name, parent=above, joint=prefixed(frame.joint))
-            frames[name] = _moved(renamed, start + frame.body, np.eye(4))
     loads = [
         load._replace(link=prefix + load.link, body=start + load.body) for load in tool.payloads
     ]

@@ -67,28 +67,28 @@ class Inertia(Value):
         return cls(m, m * d, 0.5 * (Theta_c + Theta_c.T) - m * d_hat @ d_hat)
 
     @classmethod
-    def from_matrix(cls, M_body: ArrayLike) -> Inertia:
+    def from_matrix(cls, M_body: ArrayLike, name: str = "M_body") -> Inertia:
         """Return the inertia from the matrix of Mueller (dynamics), eq. (40), shape (6, 6).
 
-        Raises ModelError if the matrix does not have the structure of that equation or is not
-        positive semidefinite.
+        Raises ModelError, with the ``name`` of the matrix, if it does not have the structure of
+        that equation or is not positive semidefinite.
         """
-        M = checks.numbers("M_body", M_body, (6, 6))
+        M = checks.numbers(name, M_body, (6, 6))
         inertia = cls(float(M[3, 3]), so3.vee(M[:3, 3:]), 0.5 * (M[:3, :3] + M[:3, :3].T))
         scale = max(float(np.abs(M).max()), 1e-300)
         if np.abs(inertia.matrix() - M).max() > SEMIDEFINITE_TOLERANCE * scale:
             raise ModelError(
-                "M_body is not the inertia of a rigid body: it must be symmetric, with blocks "
+                f"{name} is not the inertia of a rigid body: it must be symmetric, with blocks "
                 f"[[Theta, m d~], [-m d~, m I]]; got {M.tolist()}"
             )
         if inertia.mass < 0.0 or (inertia.mass == 0.0 and inertia.moment.any()):
             raise ModelError(
-                f"M_body is not positive semidefinite: its mass is {inertia.mass:g} kg, its first "
+                f"{name} is not positive semidefinite: its mass is {inertia.mass:g} kg, its first "
                 f"moment {inertia.moment.tolist()} kg m"
             )
         violations = inertia.violations()
         if violations and "semidefinite" in violations[0]:
-            raise ModelError(f"M_body: {violations[0]}")
+            raise ModelError(f"{name}: {violations[0]}")
         return inertia
 
     @classmethod

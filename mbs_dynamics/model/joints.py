@@ -156,11 +156,10 @@ def describe(connections: Iterable[Connection], gravity: ArrayLike, name: str) -
             raise UnknownBodyError(connection.parent, [body.name for body in bodies])
         pose = checks.pose(f"S_parent of {where}", connection.S_parent)
         S_body = checks.pose(f"S_body of {where}", connection.S_body)
-        try:
-            M = np.zeros((6, 6)) if connection.M_body is None else connection.M_body
-            inertia = Inertia.from_matrix(M)
-        except (ArgumentError, ModelError) as error:
-            raise type(error)(f"body {connection.body!r}: {error}") from error
+        inertia = Inertia.zero()
+        if connection.M_body is not None:
+            argument = f"M_body of body {connection.body!r}"
+            inertia = Inertia.from_matrix(connection.M_body, argument)
         home, group = pose @ se3.inverse(S_body), connection.joint.seen_from(se3.inverse(S_body))
         moved_by = Joint(connection.name, group, n)  # (4), (5)
         bodies.append(Body(connection.body, index[connection.parent], home, moved_by, inertia))

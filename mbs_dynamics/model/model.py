@@ -232,7 +232,7 @@ class Model(Value):
 
     @staticmethod
     def from_dh(
-        table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
+        table: DHTable | Sequence[DHRow | Mapping[str, Any]],
         *,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> Model:
@@ -243,8 +243,7 @@ class Model(Value):
         without masses is a model for kinematics.
 
         :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
-            :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
-            fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
+            :class:`~mbs_dynamics.model.dh.DHRow`, or a mapping with its fields.
         :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81
             along -Z_1 by default.
         :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for
@@ -372,14 +371,12 @@ class Model(Value):
         }
 
     def positions(self, joint: str | Joint) -> slice:
-        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError."""
+        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError.
+
+        :attr:`Joint.velocities` are its indices in qd.
+        """
         one = self.joint(joint) if isinstance(joint, str) else joint
         return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
-
-    def velocities(self, joint: str) -> slice:
-        """Return the slice of qd of a joint, or of the joint that it mimics; UnknownJointError."""
-        columns = self.joint(joint).velocities
-        return slice(columns.start, columns.stop)
 
     @cached_property
     def _position_slices(self) -> dict[int, slice]:
@@ -552,8 +549,8 @@ class Model(Value):
         checks.mapping("poses", poses, "link")
         given = {}
         for link, pose in poses.items():
-            name = f"the pose of {self.frames[link].name!r}"
-            given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
+            C = checks.pose(f"the pose of {self.frames[link].name!r}", pose)
+            given[link] = frozen(checks.snap(C))
         bodies, frames = with_poses(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
         order = tuple(name for name in known if name in given or name in self._placed)
@@ -568,7 +565,7 @@ class Model(Value):
         """
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"name must be that of a frame; got {name!r}")
-        base, C = self.frames[parent], checks.pose("pose", checks.numbers("pose", pose, (4, 4)))
+        base, C = self.frames[parent], checks.pose("pose", pose)
         if name in self.frames:
             raise ModelError(f"there is a frame {name!r} already; choose another name")
         frame = Frame(name, base.body, base.placement @ C, parent=parent)
@@ -588,8 +585,7 @@ class Model(Value):
         """
         if not isinstance(tool, Model):
             raise ArgumentError(f"tool must be a Model; got {tool!r}")
-        C = np.eye(4) if placement is None else checks.numbers("placement", placement, (4, 4))
-        at = checks.pose("placement", C)
+        at = checks.pose("placement", np.eye(4) if placement is None else placement)
         parts = editing.attached(self._parts, tool._parts, self.frames[to], at, prefix, self.n)
         return self._of(parts, self.diagnostics + tool.diagnostics)
 

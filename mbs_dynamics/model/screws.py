@@ -63,8 +63,11 @@ def bodies_of_screws(
     """Return the bodies of a tree; see :meth:`mbs_dynamics.Model.from_screws`."""
     checks.one_of("frame", frame, FRAMES)
     tree = _checked_parents(parents)
-    given = _checked_poses("homes", homes, len(tree))
-    S = _checked_screws("screws", screws, len(tree))
+    nb = len(tree)
+    poses = checks.numbers("homes", homes, (nb, 4, 4))
+    given = [checks.pose(f"homes[{i}]", C) for i, C in enumerate(poses)]
+    # Snapped first: an axis of length 1e-17, left by some rotation, means a prismatic joint.
+    S = checks.snap(checks.numbers("screws", screws, (nb, 6)))
     home_rel, screw_body = given, list(S)
     if frame == "spatial":
         A = [*given, np.eye(4)]  # the last one is the ground's: A[GROUND]
@@ -72,11 +75,13 @@ def bodies_of_screws(
         screw_body = [Ad(inverse(A_i)) @ Y for A_i, Y in zip(given, S, strict=True)]  # (12)
     elif frame == "parent":
         screw_body = [Ad(inverse(B)) @ X_bar for B, X_bar in zip(given, S, strict=True)]  # (7)
-    nb = len(tree)
-    inertias = _checked_inertias(M_body, nb)
+    inertias = [Inertia.zero()] * nb
+    if M_body is not None:
+        matrices = checks.numbers("M_body", M_body, (nb, 6, 6))
+        inertias = [Inertia.from_matrix(M, f"M_body[{i}]") for i, M in enumerate(matrices)]
     bodies = checked_names("body_names", body_names, "body", nb)
     joints = checked_names("joint_names", joint_names, "joint", nb)
-    groups = [one_screw(f"joint {joint!r}", X) for joint, X in zip(joints, screw_body, strict=True)]
+    groups = [one_screw(f"screws[{i}]", X) for i, X in enumerate(screw_body)]
     return tuple(
         Body(bodies[i], tree[i], home_rel[i], Joint(joints[i], groups[i], i), inertias[i])
         for i in range(nb)
@@ -115,32 +120,6 @@ def _checked_parents(parents: Any) -> tuple[int, ...]:
     if not tree:
         raise ModelError("parents is empty; a mechanism has at least one moving body")
     return tuple(tree)
-
-
-def _checked_poses(argument: str, value: ArrayLike, nb: int) -> list[FloatArray]:
-    C = checks.numbers(argument, value, (nb, 4, 4))
-    return [checks.pose(f"{argument}[{i}]", C[i]) for i in range(nb)]
-
-
-def _checked_screws(argument: str, value: ArrayLike, nb: int) -> FloatArray:
-    # Snapped first: an axis of length 1e-17, left by some rotation, means a prismatic joint.
-    S = checks.snap(checks.numbers(argument, value, (nb, 6)))
-    for i, screw in enumerate(S):
-        axis = screw[:3] if screw[:3].any() else screw[3:]
-        checks.unit_length(f"the axis of {argument}[{i}]", axis)
-    return S
-
-
-def _checked_inertias(M_body: ArrayLike | None, nb: int) -> list[Inertia]:
-    if M_body is None:
-        return [Inertia.zero()] * nb
-    inertias = []
-    for i, M in enumerate(checks.numbers("M_body", M_body, (nb, 6, 6))):
-        try:
-            inertias.append(Inertia.from_matrix(M))
-        except ModelError as error:
-            raise ModelError(f"M_body[{i}]: {error}") from error
-    return inertias
 
 
 def checked_names(argument: str, names: Any, default: str, nb: int) -> tuple[str, ...]:

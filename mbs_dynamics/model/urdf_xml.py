@@ -102,23 +102,18 @@ def _file(path: str | os.PathLike[str]) -> bytes:
 
 
 def _decoded(where: str, data: bytes) -> str:
-    """Return the text of bytes, in the encoding that their first bytes or declaration state.
-
-    Text that is not UTF-8, and declares no other encoding, is read byte by byte, as urdfdom does;
-    this suits files whose names are ASCII.
-    """
+    """Return the text of bytes, in the encoding that their first bytes or declaration state."""
     declared = _ENCODING.match(data)
     encoding = declared[1].decode() if declared else "utf-8"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     try:
         return data.decode(encoding)
-    except LookupError as error:
-        raise UrdfError(f"{where}: {error}") from error
-    except UnicodeError as error:
-        if encoding.lower() in ("utf-8", "utf8"):
-            return data.decode("latin-1")
-        raise UrdfError(f"{where}: it is not in its encoding {encoding}: {error}") from error
+    except (LookupError, UnicodeError) as error:
+        raise UrdfError(
+            f"{where}: it is not in its encoding {encoding}: {error}; save it as UTF-8, or declare "
+            "its encoding"
+        ) from error
 
 
 def _parsed(where: str, text: str) -> Element:

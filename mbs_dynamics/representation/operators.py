@@ -385,6 +385,6 @@ def operators(representation: str, model: Model | Tree, q: Array) -> Representat
 def checked(representation: str, *, auto: bool = False) -> str:
     """Return the name of a representation, or raise UnknownRepresentationError."""
     valid = [*REPRESENTATIONS, AUTO] if auto else list(REPRESENTATIONS)
-    if representation not in valid:
+    if not isinstance(representation, str) or representation not in valid:
         raise UnknownRepresentationError(representation, valid)
     return representation

@@ -194,8 +194,6 @@ class Tree:
         """Return positions as functions of time, from q, qd, qdd, ..."""
         if all(body.joint.nv == 1 for body in self.model.bodies):
             return series_of(motion)
-        if len(motion) == 1:
-            return motion[0]
         return PositionSeries(motion[0], series_of(motion[1:]))
 
     def joint_positions(self, q: Any) -> list[Any]:

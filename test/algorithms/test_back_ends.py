@@ -84,8 +84,6 @@ def evaluated(function, name):
 @pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["arm7"]))
 @pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
 def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
-    if name in ROBOTS[2:] and function is mbs.twist_derivatives:
-        pytest.skip("takes joints of one degree of freedom")
     program, arrays, expected = evaluated(function, name)
     if evaluator == "exported":
         status, results = c_function(program, tmp_path)(*arrays.values())

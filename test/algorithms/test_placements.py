@@ -57,7 +57,7 @@ CASES = [
     *((each, "arm") for each in NAMED),
     *((each, "mimics") for each in ("jacobian", "inverse_dynamics", "forward_dynamics")),
     ("jacobian", "chain"),
-    *((each, "mixed1") for each in NAMED if each != "twist_derivatives"),
+    *((each, "mixed1") for each in NAMED),
 ]
 QUICK = [case for case in CASES if case[1] != "mixed1" or case[0] == "inverse_dynamics"]
 

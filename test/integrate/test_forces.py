@@ -70,13 +70,13 @@ def test_energy_that_geared_joints_lose_is_what_they_dissipate(method):
 
 
 def test_resistance_is_smooth_within_a_hundredth_of_a_radian_per_second():
-    """Unless told otherwise, friction has risen to tanh(1) of its size at that speed."""
+    """Friction has risen to tanh(1) of its size at that speed."""
     forces = JointForces.of(geared_robot(), damping=0.0, friction=2.0)
     assert_close(forces.resistance(np.array([0.01, -0.02])), -2.0 * np.tanh([1.0, -2.0]), 1e-12)
 
 
 def test_arrays_are_own_copies_that_nobody_writes_to():
-    columns = [[0.0, 1.0], [0.5, 0.0], [0.1, 0.2], [-1.0, -2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    columns = [[0.0, 1.0], [0.5, 0.0], [-1.0, -2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     given = [np.array(column) for column in columns]
     forces = JointForces(*given)
     given[0][:] = 7.0
@@ -118,19 +118,18 @@ def test_numbers_of_another_count_of_joints_are_refused(name):
 
 @pytest.mark.backend_independent
 def test_joint_whose_bounds_are_exchanged_is_named():
-    columns = np.zeros((7, 3))
-    columns[3:5] = [[-1.0, 2.0, 0.0], [1.0, 0.5, 0.0]]
-    columns[2] = 0.01
+    columns = np.zeros((6, 3))
+    columns[2:4] = [[-1.0, 2.0, 0.0], [1.0, 0.5, 0.0]]
     with pytest.raises(ArgumentError, match=r"2 > 0\.5"):
         JointForces(*columns)
-    columns[4, 1] = 2.0
+    columns[3, 1] = 2.0
     assert JointForces(*columns).lower[1] == 2.0  # a joint that must stay where it is
 
 
 @pytest.mark.backend_independent
 @pytest.mark.parametrize("size", [2, (3, 1)])
 def test_columns_of_different_shapes_are_refused(size):
-    columns = [np.full(3, 0.1) for _ in range(7)]
-    columns[5] = np.full(size, 0.1)
+    columns = [np.full(3, 0.1) for _ in range(6)]
+    columns[4] = np.full(size, 0.1)
     with pytest.raises(ArgumentError, match=r"stiffness.*\(3,\)"):
         JointForces(*columns)

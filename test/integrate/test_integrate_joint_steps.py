@@ -44,7 +44,6 @@ def joint_forces(model, **given):
     standard = {
         "damping": zero,
         "friction": zero,
-        "friction_speed": np.full(model.n, 0.01),
         "lower": -infinite,
         "upper": infinite,
         "stiffness": zero,
@@ -180,7 +179,6 @@ def test_forces_of_a_description():
     [
         ({"damping": -1.0}, "damping must not be negative"),
         ({"friction": float("nan")}, "friction"),
-        ({"friction_speed": 0.0}, "friction_speed must be positive"),
         ({"lower": float("nan")}, "lower must be"),
         ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper"),
     ],
@@ -201,8 +199,6 @@ def test_bad_input():
         Stepper(model, forces=JointForces.of(mbs.Model.from_urdf(robot_path("arm7"))))
     with pytest.raises(ArgumentError, match=r"forces.*float"):
         Stepper(model, forces=1.0)
-    with pytest.raises(ArgumentError, match="stop_time"):
-        JointForces.of(model, stop_time=0.0)
     stepper = Stepper(model)
     state, effort = np.zeros((2, 1)), np.zeros(1)
     with pytest.raises(ArgumentError, match="state"):

@@ -95,7 +95,8 @@ def test_invariants_of_a_floating_mechanism(method):
 
 def test_work_of_a_law():
     found = simulate(MODELS["mobile"], *start("mobile"), duration=0.5, control=law)
-    work = np.concatenate([[0.0], np.cumsum(0.5e-3 * (found.power[1:] + found.power[:-1]))])
+    power = (found.tau * found.qd).sum(-1)
+    work = np.concatenate([[0.0], np.cumsum(0.5e-3 * (power[1:] + power[:-1]))])
     assert_close(found.energy - found.energy[0], work, 1e-3)
 
 
@@ -125,7 +126,7 @@ def test_a_moment_about_the_axis_of_rotation(method):
         ball,
         ball.neutral(),
         [0.0, 0.0, 2.0],
-        duration=3.0,
+        duration=2.6,
         step=0.013,
         method=method,
         control=[0.0, 0.0, 0.3],
@@ -140,7 +141,7 @@ def test_a_moment_about_the_axis_of_rotation(method):
 
 
 def test_bodies_that_fall_to_a_height():
-    """Each of a batch stops where it lands, at sqrt(2 h / g), and rests until the last one has."""
+    """Each of a batch passes the floor after sqrt(2 h / g)."""
     body = chain("free", gravity=(0.0, 0.0, -9.81))
     heights = np.array([0.5, 2.0, 1.0])
     q = np.tile(body.neutral(), (3, 1))
@@ -148,14 +149,12 @@ def test_bodies_that_fall_to_a_height():
     spin = np.array([0.0, 0.0, 1.0])  # about a principal axis through the centre of mass
     found = simulate(
         body, q, np.concatenate([spin, np.cross(COM, spin)]), duration=1.0, step=0.01,
-        stop=lambda t, q, qd: float(mbs.center_of_mass(body, q)[2]),
+        events={"floor": lambda t, q, qd: float(mbs.center_of_mass(body, q)[2])},
     )  # fmt: skip
     times = np.sqrt(2.0 * heights / 9.81)
     assert [event.member for event in found.events] == [(0,), (2,), (1,)]
     for event in found.events:
-        (k,) = event.member
-        assert abs(event.t - times[k]) < 1e-12
-        assert_close(found.q[-1, k], event.q, 1e-14)
+        assert abs(event.t - times[event.member]) < 1e-12
     alone = simulate(body, q[1], [*spin, *np.cross(COM, spin)], duration=0.3, step=0.01)
     assert_close(found.q[:31, 1], alone.q, 1e-13)
 

@@ -127,9 +127,6 @@ def test_motions_are_those_of_table_1(kind, seed):
     turned = joint.seen_from(C := pose(rng))
     assert_close(turned.motion(q, "j"), np.linalg.inv(C) @ joint.motion(q, "j") @ C, 1e-13)
     assert_close(turned.screws, se3.Ad(np.linalg.inv(C)) @ joint.screws, 1e-14)
-    rest = np.linalg.lstsq(joint.basis, joint.basis @ joint.actuators.T @ joint.basis, rcond=None)
-    assert_close(joint.screws.T @ joint.actuators, np.eye(joint.nv), 1e-14)
-    assert rest[0].shape == (joint.nv, joint.nv)
 
 
 @pytest.mark.parametrize("turns", [0.0, 1e-9, 1.0, np.pi - 1e-9, 3.0])
@@ -188,7 +185,7 @@ def test_names_and_order_of_bodies_and_joints():
     assert model.joint_names == ("hip", "knee", "rail", "aid")
     assert velocity_names(model.joints)[:4] == ("hip[0]", "hip[1]", "hip[2]", "knee")
     assert (model.nq, model.n, model.parents) == (8, 7, (-1, 0, -1, 2))
-    assert (model.positions("rail"), model.velocities("rail")) == (slice(5, 7), slice(4, 6))
+    assert (model.positions("rail"), model.joint("rail").velocities) == (slice(5, 7), range(4, 6))
     assert model.neutral().tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
     v = model.vector({"hip": [1, 2, 3], "aid": 4.0})
     assert v.tolist() == [1, 2, 3, 0, 0, 0, 4]

@@ -28,7 +28,7 @@ def simulation(expected: set[str]) -> None:
     motion = integrate.simulate(arm(), q, qd, method="dormand_prince", **given)
     energy = motion.kinetic + motion.potential
     close(energy, np.full_like(energy, energy[0]), 1e-7)
-    motion.save(FOLDER / "motion.npz")
+    motion.series.write(FOLDER / "motion.npz")
     close(TimeSeries.read(FOLDER / "motion.npz").q, motion.q)
     forces = integrate.JointForces.of(arm(), damping=0.5)
     stops = integrate.stop_events(arm())

@@ -19,13 +19,9 @@ import contextlib
 import functools
 import os
 import stat
+from hashlib import blake2b
 
 from mbs_dynamics.errors import log_once
-
-try:  # hashlib loads OpenSSL for algorithms that it does not need
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
 
 VERSION = b"mbs-dynamics-2\n"
 """Begins each file. Another number makes all files of earlier ones worthless."""

@@ -22,27 +22,15 @@ FAR = 150
 LARGEST_BLOCK = {"llvm": 6000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
 
-Measured with LLVM for humanoids, TIAGo and chains: chunks
-take 0.9 to 1.2 of the time of one block, and 0.5 to 1.05 of the time to compile; for the control
-period of an arm with all laws, 24,000 operations, 0.9 of both. With gcc -O1, for
-an arm and a humanoid, they take 0.7 of the time to compile with 4,000 nodes, 0.5 with 6,000 and
-0.35 with 9,000, and as long to run.
+Measured for humanoids, chains and the control period of an arm: chunks take 0.9 to 1.2 of the time
+of one block and 0.5 to 1.05 of the time to compile; with gcc -O1, 0.5 of it, and as long to run.
 """
 
 CHUNK = 2000
-"""Operations of a chunk.
-
-Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of 1,000 take 1.05 to
-1.12 of the time of those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as
-long to run, and 1.1 times as long to compile.
-"""
+"""Operations of a chunk. Those of 1,000 run 1.1 times as long, those of 4,000 compile as long."""
 
 RATES = {"llvm": 45e-6, "llvm vectors": 45e-6, "python": 7e-6}
-"""Seconds that it takes to compile an operation of a large program.
-
-Measured in CPU time for 6,000 to 430,000 operations of humanoids and of chains of 40 to 100
-joints: 15 to 60 microseconds with LLVM, 6 to 7 in plain Python.
-"""
+"""Seconds of CPU time that it takes to compile an operation of a large program."""
 
 ANNOUNCED = 10.0
 """Seconds of compilation from which on it is announced."""

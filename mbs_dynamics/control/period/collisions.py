@@ -23,6 +23,7 @@ from mbs_dynamics.control.period.measurement import Measured
 from mbs_dynamics.control.period.records import NEVER, Settings, State
 from mbs_dynamics.control.settings import YIELDING
 from mbs_dynamics.integrate import JointForces
+from mbs_dynamics.integrate.forces import FRICTION_SPEED
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -125,7 +126,7 @@ def resistance(model: Model, qd: Any) -> Any:
     tangent by Lambert's fraction, within 1.4e-3.
     """
     of_joints = JointForces.of(model)
-    x = clipped(qd / of_joints.friction_speed, -3.6, 3.6)
+    x = clipped(qd / FRICTION_SPEED, -3.6, 3.6)
     y = x * x
     tanh = x * (945.0 + y * (105.0 + y)) / (945.0 + y * (420.0 + y * 15.0))
     return -(of_joints.damping * qd + of_joints.friction * tanh)
