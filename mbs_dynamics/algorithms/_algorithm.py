@@ -25,10 +25,9 @@ from mbs_dynamics.algorithms.arguments import (
     shape_of,
     wrenches_on,
 )
-from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
+from mbs_dynamics.algorithms.kernels import kernel_of, traced_on, variables
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
-from mbs_dynamics.model.compiled import compiled, placed_links, variables
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.separation import separated
@@ -187,7 +186,7 @@ class Algorithm(Dispatcher):
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Model:
         """Return the model to trace, with other frames and inertias if results do not change."""
-        if placed_links(model) or not (self.joint_space_only or self.frame_free):
+        if model.variable_links or not (self.joint_space_only or self.frame_free):
             return model
         keep = {*model.payloads.bodies}
         if BODY_LEVEL.intersection(arrays):
@@ -195,7 +194,7 @@ class Algorithm(Dispatcher):
         if "body" in options:
             keep.add(model.frames[options["body"]].body)
         regroup = self.joint_space_only
-        other: Model = compiled(model).get_or_create(
+        other: Model = model.compiled.get_or_create(
             (equivalent, frozenset(keep), regroup, variables(model)),
             lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
@@ -253,10 +252,10 @@ def algorithm(
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
-        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free, fixed_joints)
-        if made.name in equations.__globals__.get("__all__", ()):
-            NAMED.setdefault(made.name, made)  # copies of the equations do not replace them
-        return made  # type: ignore[no-any-return]
+        defined: Any = Algorithm(equations, invariant, joint_space_only, frame_free, fixed_joints)
+        if defined.name in equations.__globals__.get("__all__", ()):
+            NAMED.setdefault(defined.name, defined)  # copies of the equations do not replace them
+        return defined  # type: ignore[no-any-return]
 
     return decorate
 

@@ -155,8 +155,8 @@ def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> 
     if name == "screws":  # one for each of the named joints
         joints = options["joints"]
         sizes["m"] = len(joints) if isinstance(joints, Sequence) else 0
-    _, *own = axes.split(", ")
-    return tuple(sizes[axis] if axis in sizes else int(axis) for axis in own)
+    _, *names = axes.split(", ")
+    return tuple(sizes[axis] if axis in sizes else int(axis) for axis in names)
 
 
 def wrenches_on(
@@ -178,8 +178,8 @@ def wrenches_on(
 
     def poses(tree: Tree, q: Any) -> Any:
         rep = BodyFixed(tree, q)
-        placed = [tree.frame(link) for link in links]
-        return np.array([rep.C(frame.body) @ frame.placement for frame in placed])
+        frames_of_links = [tree.frame(link) for link in links]
+        return np.array([rep.C(frame.body) @ frame.placement for frame in frames_of_links])
 
     kernel = compiled_on(model, tuple(links), poses, {"q": (model.nq,)}, name="poses_of_links")
     C = kernel(q, *model_inputs(model, kernel))

@@ -37,9 +37,9 @@ class ArticulatedInertias:
         rest, rotor = self.M[i], self.model.rotor(i).diagonal().tolist()
         coordinates = self.model.bodies[i].joint.velocities
         U, d = [], []
-        for k, S, own in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
+        for k, S, inertia in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
             U.append(rest @ S)
-            d.append(self.pivot(k, S @ U[-1] + own))
+            d.append(self.pivot(k, S @ U[-1] + inertia))
             rest = without(rest, S, U[-1], d[-1], free=not self.model.has_armature)
         self.M[p] = plus(self.M[p], carried(self.rep.transform(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest

@@ -184,8 +184,8 @@ def linearize(
         if joint.nv > 1:
             k = joint.velocities
             rate = np.asarray(qd)[k]
-            own = [rate @ column for column in joint.group.structure.T]  # (c, b)
-            turning[np.ix_(k, k)] = -np.array(own).T
+            bracket = [rate @ column for column in joint.group.structure.T]  # (c, b)
+            turning[np.ix_(k, k)] = -np.array(bracket).T
     A = blocks([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
     B = blocks([[zero], [by.dqdd_dtau]])
     return Linearization(A, B)

@@ -13,7 +13,6 @@ from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation.tree import Tree
@@ -126,15 +125,15 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     The pivot is the articulated-body inertia about the joint: the joints beyond it are free. It
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
-    own = model.model
-    locked = locked_inertias(own).tolist()
-    without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
+    plain = model.model
+    locked = locked_inertias(plain).tolist()
+    without = (b for b in plain.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
     bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"
     messages = [
         f"the mass matrix is singular: joint {joint.name!r} moves no inertia"
         + (here if k in bare and locked[k] > 0.0 else "")
-        for joint in own.joints
+        for joint in plain.joints
         for k in joint.velocities
     ]
     bounds = [max(PIVOT_TOLERANCE * inertia, 0.0) for inertia in locked]
@@ -157,5 +156,5 @@ def locked_inertias(model: Model) -> FloatArray:
         M = mass_matrix(tree, bare.neutral(), representation="body_fixed")
         return np.diag(M).astype(float)
 
-    locked: FloatArray = compiled(model).get_or_create(locked_inertias, diagonal)
+    locked: FloatArray = model.compiled.get_or_create(locked_inertias, diagonal)
     return locked

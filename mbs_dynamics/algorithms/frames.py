@@ -66,8 +66,8 @@ def relative_twist(
     With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
     frame in place of all three it is eq. (81), the difference of the twists of the two bodies.
     """
-    own, others = _movers(model, body, relative_to)
-    rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
+    moving, others = _movers(model, body, relative_to)
+    rate = [float((j in moving) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
     at, rep = _frame(model, measured_at), BodyFixed(model, q)
     to_view = set(model.path(at.body))
     V = [np.zeros(6)] * (model.nb + 1)
@@ -99,10 +99,10 @@ def relative_jacobian(
     The frames are those of :func:`relative_twist`.
     """
     view, J = _View(model, q, measured_at, resolved_in), model.zeros_per_joint(6)
-    own, others = _movers(model, body, relative_to)
-    for j in sorted(own ^ others):  # joints that move both bodies drop out
+    moving, others = _movers(model, body, relative_to)
+    for j in sorted(moving ^ others):  # joints that move both bodies drop out
         S_j = view.resolved(se3.Ad(view.pose(j)) @ model.bodies[j].joint.screws)
-        J[j] = S_j if j in own else -S_j
+        J[j] = S_j if j in moving else -S_j
     return model.to_coordinates(J)
 
 

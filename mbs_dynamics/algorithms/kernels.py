@@ -9,11 +9,27 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
-from mbs_dynamics.model.compiled import compiled, placed_links, placements, variables
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
+
+
+def placements(model: Model) -> FloatArray:
+    """Return the upper rows (k, 3, 4) of the poses of ``model.variable_links``."""
+    rows = [model.placement(link)[:3] for link in model.variable_links]
+    return np.array(rows).reshape(-1, 3, 4)
+
+
+def variables(model: Model) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
+    """Return the bodies with loads, whether there is armature, and the links with placements.
+
+    Kernels are compiled for these, and have their values as inputs.
+    """
+    return model.payloads.bodies, bool(model.armature.any()), model.variable_links
+
 
 MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
@@ -69,7 +85,7 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
         "gravity": (3,),
         "payload": (len(model.payloads.bodies), 10),
         "armature": (rotors,),
-        "placements": (len(placed_links(model)), 3, 4),
+        "placements": (len(model.variable_links), 3, 4),
     }
 
 
@@ -94,7 +110,7 @@ def kernel_of(
     the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    store, shared = compiled(model), (key, variables(model))
+    store, shared = model.compiled, (key, variables(model))
     with store.lock:
         found = store.with_defaults.get((key, backend)) if defaults else None
         if found is not None:

@@ -56,8 +56,8 @@ def inertial_parameters(model: Model) -> FloatArray:
     If it has armature, that of the n coordinates follows.
     """
     parameters = [body.inertia.parameters for body in model.loaded().bodies]
-    own = model.armature if model.armature.any() else np.zeros(0)
-    return np.concatenate([np.array(parameters, dtype=np.float64).reshape(-1), own])
+    armature = model.armature if model.armature.any() else np.zeros(0)
+    return np.concatenate([np.array(parameters, dtype=np.float64).reshape(-1), armature])
 
 
 class BaseParameters(NamedTuple):

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms._algorithm import algorithm_of
-from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, placements
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import BackendError
-from mbs_dynamics.model.compiled import placements
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 

@@ -69,7 +69,7 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     """
     algorithm, arrays, complete = asked_of(function, options)
     algorithm.check_model(model)
-    model = algorithm.model_for(replace(model, _placed=()), complete)  # all r<i> are symbols
+    model = algorithm.model_for(replace(model, variable_links=()), complete)  # all r<i> are symbols
     numbers = _numbers_of(model)
 
     def on_tree(tree: Tree, entries: Any) -> None:

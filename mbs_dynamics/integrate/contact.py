@@ -72,9 +72,7 @@ class ContactPlanes:
     ) -> None:
         self.model, self.planes, self.step = model, tuple(planes), step
         self.links = tuple(links) or tools(model)
-        body_wrenches(
-            model, {link: np.zeros(6) for link in self.links}
-        )  # raises for an invalid link
+        body_wrenches(model, dict.fromkeys(self.links, np.zeros(6)))  # raises for an invalid link
         self._normals = np.array([plane.normal for plane in planes]).reshape(-1, 3)
         self._offsets, self._stiffness, self._damping = (
             np.array([getattr(plane, name) for plane in planes])

@@ -92,7 +92,7 @@ class Run:
         self.acted: list[Arrays] = []
         self.events: list[Event] = []
 
-    def go(self, made: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
+    def go(self, make_scheme: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
         """Make the scheme, advance it, and return the result of the record.
 
         Raises SimulationError, which carries the result up to the failure.
@@ -100,7 +100,7 @@ class Run:
         progress = Progress(self.timing.duration, self.timing.progress)
         with np.errstate(over="ignore", invalid="ignore"):  # reported by SimulationError
             try:
-                self._go(made, progress)
+                self._go(make_scheme, progress)
             except SimulationError as error:
                 error.motion = result(self._record())
                 raise
@@ -108,10 +108,10 @@ class Run:
                 progress.close()
             return result(self._record())
 
-    def _go(self, made: Callable[[], Scheme], progress: Progress) -> None:
+    def _go(self, make_scheme: Callable[[], Scheme], progress: Progress) -> None:
         h, watch = self.timing.h, self.timing.watch
         try:
-            scheme = made()
+            scheme = make_scheme()
             watch.begin(0.0, scheme.seen(scheme.x), self.batch)
             chunk = 1 if watch and self.problem.laws else CHUNK  # no law is asked beyond a stop
             while self.steps < self.timing.steps and self.end is None:
@@ -152,13 +152,13 @@ class Run:
             self.end = self.timing.duration
         picked[-1] |= self.end is not None  # the end is always recorded
         self.states.append(tuple(x[picked] for x in states))
-        kept = []
+        picked_values = []
         for drive, x in zip(self.problem.drives, acted, strict=True):
             inner = (1,) * (len(self.batch) - (x.ndim - 1 - len(drive.shape)))  # one for all
             x = x.reshape(len(x), *inner, *x.shape[1:])
             x = x if len(x) == 1 else x[:count]
-            kept.append(np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun])
-        self.acted.append(tuple(kept))
+            picked_values.append(np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun])
+        self.acted.append(tuple(picked_values))
 
     def _watched(
         self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int

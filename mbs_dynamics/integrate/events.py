@@ -68,8 +68,8 @@ class Watch:
     def begin(self, t: float, state: Arrays, batch: tuple[int, ...]) -> None:
         """Start at a state whose arrays have the axes of a batch."""
         for member in np.ndindex(batch):
-            own = _of(state, member)
-            self._values[member] = {name: self._value(name, t, own) for name in self.functions}
+            single = _of(state, member)
+            self._values[member] = {name: self._value(name, t, single) for name in self.functions}
 
     def between(
         self, t: float, before: Arrays, after: Arrays, h: float, interpolated: Interpolation

@@ -52,18 +52,18 @@ class Drive:
 
     def _checked(self, given: ArrayLike | Any, steps: int) -> FloatArray:
         array = checks.real(self.name, given)
-        core = array.ndim - len(self.shape)
-        if core < 0 or array.shape[core:] != self.shape:
+        lead = array.ndim - len(self.shape)
+        if lead < 0 or array.shape[lead:] != self.shape:
             raise ArgumentError(
                 f"{self.name} has shape {array.shape}; must be {self.shape}, or one value for "
                 f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
             )
-        if core and len(array) != steps:
+        if lead and len(array) != steps:
             raise ArgumentError(
                 f"{self.name} has {len(array)} rows; must be one for each of the {steps} steps"
             )
         checks.numbers(self.name, array, self.shape, batch=True)  # finite
-        return array if core else array[None]
+        return array if lead else array[None]
 
     def rows_from(self, k: int, count: int) -> FloatArray:
         """Return the values of steps k to k + count: (count, ...), or (1, ...) for a constant."""

@@ -48,8 +48,8 @@ class Friction(NamedTuple):
     @property
     def hold(self) -> Array:
         """Armature of the joints that stand, zero for others."""
-        held = select(less(0.0, self.bound), HOLD * self.inertia, 0.0)
-        return select(less(0.0, self.signs * self.signs), 0.0, held)
+        hold = select(less(0.0, self.bound), HOLD * self.inertia, 0.0)
+        return select(less(0.0, self.signs * self.signs), 0.0, hold)
 
     @property
     def torque(self) -> Array:

@@ -231,11 +231,11 @@ def simulate(
 
 def drives(model: Model, control: Any, wrenches: Any, timing: TimeSteps) -> tuple[Drive, ...]:
     """Return the drives of motor torques and, if there are any, of wrenches."""
-    made = [Drive("control", control, (model.n,), timing.steps)]
+    inputs = [Drive("control", control, (model.n,), timing.steps)]
     if wrenches is not None:
         given = _by_body(model, wrenches)
-        made.append(Drive("wrenches", given, (model.nb, 6), timing.steps))
-    return tuple(made)
+        inputs.append(Drive("wrenches", given, (model.nb, 6), timing.steps))
+    return tuple(inputs)
 
 
 def _by_body(model: Model, wrenches: Any) -> Any:

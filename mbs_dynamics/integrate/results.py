@@ -66,8 +66,7 @@ class Motion:
         return len(self.t)
 
     def __repr__(self) -> str:
-        last = f"to {self.t[-1]:g} s" if len(self) else "empty"
-        return f"<{type(self).__name__} {self.q.shape}, {last}, {self.method}>"
+        return f"<{type(self).__name__} {self.q.shape}, to {self.t[-1]:g} s, {self.method}>"
 
     @property
     def energy(self) -> FloatArray:

@@ -266,9 +266,6 @@ class Stepper:
         self.parameters = parameters_of(model, forces, self.kernel)
         """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
 
-    def __repr__(self) -> str:
-        return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
-
     def step(
         self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
     ) -> FloatArray:
@@ -279,9 +276,9 @@ class Stepper:
         finite; ``simulate`` does. Raises ArgumentError for a wrong shape or type; SingularError,
         which names the joint, if the mass matrix is not positive definite.
         """
-        held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
+        dt = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        advanced: FloatArray = self.kernel(state, effort, held, *loads, *self.parameters)
+        advanced: FloatArray = self.kernel(state, effort, dt, *loads, *self.parameters)
         return advanced
 
     def run(
@@ -300,19 +297,19 @@ class Stepper:
         ArgumentError for a step or number of steps that is not positive, and the errors of
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
-        count, held = checks.count("steps", steps), np.asarray(checks.positive("h", h))
+        count, dt = checks.count("steps", steps), np.asarray(checks.positive("h", h))
         now = checks.real("state", state)
         rows = [_per_step("effort", effort, 1, count)]
         rows += [_per_step("wrenches", x, 2, count) for x in self._loads(wrenches)]
         cores = [port.shape for port in self.kernel.inputs]
         if now.shape == cores[0] and all(
-            x.shape[1:] == core for x, core in zip(rows, (cores[1], *cores[3:]), strict=False)
+            x.shape[1:] == shape for x, shape in zip(rows, (cores[1], *cores[3:]), strict=False)
         ):
-            return self.kernel.iterate(now, rows[0], held, *rows[1:], *self.parameters, steps=count)
+            return self.kernel.iterate(now, rows[0], dt, *rows[1:], *self.parameters, steps=count)
         states = now[None]
         for k, (effort_k, *loads) in enumerate(zip(*rows, strict=True)):
             try:
-                after = self.kernel(now, effort_k, held, *loads, *self.parameters)
+                after = self.kernel(now, effort_k, dt, *loads, *self.parameters)
             except SingularError as error:
                 error.trajectory = states[: k + 1].copy()
                 raise

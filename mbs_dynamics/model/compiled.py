@@ -7,9 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.locks import Lock
 
 
@@ -31,27 +28,3 @@ class Compiled:
             if value is None:
                 value = self.kernels[key] = create()
             return value
-
-
-def compiled(model: Any) -> Compiled:
-    """Return the compiled kernels of a model."""
-    return model._compiled  # type: ignore[no-any-return]
-
-
-def placed_links(model: Any) -> tuple[str, ...]:
-    """Return the links whose placements are inputs of kernels, bodies first."""
-    return model._placed  # type: ignore[no-any-return]
-
-
-def placements(model: Any) -> FloatArray:
-    """Return the upper rows (k, 3, 4) of the poses of :func:`placed_links`, inputs of kernels."""
-    rows = [model.placement(link)[:3] for link in placed_links(model)]
-    return np.array(rows).reshape(-1, 3, 4)
-
-
-def variables(model: Any) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
-    """Return the bodies with loads, whether there is armature, and :func:`placed_links`.
-
-    Kernels are compiled for these, and have their values as inputs.
-    """
-    return model.payloads.bodies, bool(model.armature.any()), placed_links(model)

@@ -79,15 +79,12 @@ def compiled(mujoco: Any, source: Any) -> Any:
     """Return the MjModel of a source, or raise ModelError with the error of MuJoCo."""
     if isinstance(source, mujoco.MjModel):
         return source
-    if not isinstance(source, (str, os.PathLike, mujoco.MjSpec)):
+    if not isinstance(source, (str, os.PathLike)):
         raise ArgumentError(
-            "source must be a path, MJCF text, a mujoco.MjModel or a mujoco.MjSpec; got "
-            f"{quoted(source)}"
+            f"source must be a path, MJCF text or a mujoco.MjModel; got {quoted(source)}"
         )
     where = "MJCF"
     try:
-        if isinstance(source, mujoco.MjSpec):
-            return source.compile()
         if isinstance(source, str) and source.lstrip().startswith("<"):
             return mujoco.MjModel.from_xml_string(source)
         where = os.fspath(source)

@@ -72,7 +72,7 @@ class Model(Value):
     """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: Payloads = field(default_factory=Payloads)
     """Loads, at most one per link, and what bodies carry of them in sum."""
-    _placed: tuple[str, ...] = ()
+    variable_links: tuple[str, ...] = ()
     """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
     joints: tuple[Joint, ...] = field(init=False)
     """The joints that mimic no other one, in the order of q."""
@@ -96,8 +96,8 @@ class Model(Value):
     """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
     friction: FloatArray = field(init=False)
     """(n,) Coulomb friction in N m or N, that of mimic joints included."""
-    _compiled: Compiled = field(init=False)
-    """See :func:`mbs_dynamics.model.compiled.compiled`."""
+    compiled: Compiled = field(init=False)
+    """The compiled kernels, for this package."""
 
     # -- constructors ------------------------------------------------------------------------------
 
@@ -149,9 +149,8 @@ class Model(Value):
     ) -> Model:
         """Return the model of an MJCF file, of MJCF text or of a compiled ``mujoco.MjModel``.
 
-        ``source`` is a path (.xml or .mjb), text that begins with "<", an MjModel or an MjSpec; the
-        package mujoco reads it (extra ``mjcf``). ``gravity`` (3,) in m/s^2 is by default that of
-        the file.
+        ``source`` is a path (.xml or .mjb), text that begins with "<", or an MjModel; the package
+        mujoco reads it (extra ``mjcf``). ``gravity`` (3,) in m/s^2 is by default that of the file.
 
         Bodies and joints have their names in the file, or ``"body3"`` and ``"joint3"`` with their
         number. Bodies without joints are merged into their parents; their names and those of sites
@@ -310,7 +309,7 @@ class Model(Value):
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
             **properties_of([body.joint for body in self.bodies], n),
-            _compiled=Compiled(),
+            compiled=Compiled(),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -553,8 +552,8 @@ class Model(Value):
             given[link] = frozen(checks.snap(C))
         bodies, frames = with_poses(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
-        order = tuple(name for name in known if name in given or name in self._placed)
-        return self._sharing_kernels(bodies=bodies, frames=frames, _placed=order)
+        order = tuple(name for name in known if name in given or name in self.variable_links)
+        return self._sharing_kernels(bodies=bodies, frames=frames, variable_links=order)
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
@@ -631,12 +630,12 @@ class Model(Value):
         return editing.Parts(self.bodies, self.frames, self.payloads)
 
     def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
-        return replace(self, **parts._asdict(), diagnostics=diagnostics, _placed=())
+        return replace(self, **parts._asdict(), diagnostics=diagnostics, variable_links=())
 
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with other properties that are inputs of kernels."""
         model = object.__new__(type(self))
-        model.__dict__.update(self.__dict__, **changes, _compiled=Compiled(self._compiled))
+        model.__dict__.update(self.__dict__, **changes, compiled=Compiled(self.compiled))
         if "frames" in changes:
             model.__dict__.pop("fixed_joints", None)  # where a link was
         return model

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.model.body import GROUND, Body, chain, link_inertia, start_of
-from mbs_dynamics.model.compiled import Compiled, compiled
+from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
@@ -40,13 +40,13 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     fixed = tuple(x for x in model.fixed_joints if x in names and x not in moving)
     if not fixed:
         return model
-    store = compiled(model)
+    store = model.compiled
     with store.lock:
         result: Model | None = store.with_defaults.get((separated, fixed))
         if result is None:
             result = _separated(model, fixed)
             kernels = Compiled(store.get_or_create((separated, fixed), Compiled))
-            result.__dict__.update(_compiled=kernels)
+            result.__dict__.update(compiled=kernels)
             store.with_defaults[separated, fixed] = result
     return result
 

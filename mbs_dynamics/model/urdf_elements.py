@@ -141,16 +141,16 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")
     robot = Robot(name, {}, {})
     for element in document.named("link", "joint"):
-        own = element.get("name")
-        if not own:
+        label = element.get("name")
+        if not label:
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-        if own in (robot.links if element.tag == "link" else robot.joints):
-            raise UrdfError(f"{where}: two {element.tag}s have the name {own!r}")
-        reader = Reader(f"{where}: {element.tag} {own!r}")
+        if label in (robot.links if element.tag == "link" else robot.joints):
+            raise UrdfError(f"{where}: two {element.tag}s have the name {label!r}")
+        reader = Reader(f"{where}: {element.tag} {label!r}")
         if element.tag == "link":
-            robot.links[own] = reader.link(element)
+            robot.links[label] = reader.link(element)
         else:
-            robot.joints[own] = reader.joint(element)
+            robot.joints[label] = reader.joint(element)
     return where, robot
 
 

@@ -15,7 +15,6 @@ from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame, with_poses
-from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -70,9 +69,9 @@ class Tree:
         self.loads: Any = model.payloads.parameters if loads is None else loads
         self.placements = placements
         bodies, self.frames = model.bodies, model.frames
-        if placements is not None and placed_links(model):
+        if placements is not None and model.variable_links:
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
-            poses = dict(zip(placed_links(model), rows, strict=True))
+            poses = dict(zip(model.variable_links, rows, strict=True))
             bodies, self.frames = with_poses(bodies, self.frames, poses)
         self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents

@@ -68,7 +68,7 @@ def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, m
     bare, algorithm = plain(name), NAMED[algorithm]
     end = "tool" if name == "arm" else bare.body_names[-1]
     model = displaced(bare, [*bare.body_names[::2], end])
-    made = replace(model, _placed=())
+    made = replace(model, variable_links=())
     options = {key: x for key, x in algorithm.options.items() if isinstance(x, (str, int))}
     joints = (1, 2) if algorithm.name == "jacobian_derivative" else bare.joint_names[:2]
     more = {"body": end, "joints": joints, "order": 2}

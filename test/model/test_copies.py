@@ -15,7 +15,6 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, positive, trace
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
@@ -49,9 +48,9 @@ def test_copies_of_models_are_equal(name, how):
     assert other == model
     assert hash(other) == hash(model)
     assert other is not model
-    assert not compiled(other).kernels
-    assert not compiled(other).with_defaults
-    assert compiled(other).lock is not compiled(model).lock
+    assert not other.compiled.kernels
+    assert not other.compiled.with_defaults
+    assert other.compiled.lock is not model.compiled.lock
     assert other.joint_names == model.joint_names
     assert other.payloads.bodies == model.payloads.bodies
     arrays = [model.gravity, *(b.home_rel for b in model.bodies), *model.payloads.parameters[:0]]

@@ -13,7 +13,6 @@ from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model import Frame, Model
-from mbs_dynamics.model.compiled import compiled
 
 MECHANISM = random_mechanism(21, TREE)
 STATE = MECHANISM.model.random_state(3)
@@ -29,11 +28,11 @@ def test_gravity_changes_without_compiling():
         lambda m: mbs.forward_kinematics(m, q, bodies=["tool"]),
     ]
     before = [call(model) for call in calls]
-    count = len(compiled(model).kernels)
+    count = len(model.compiled.kernels)
     turned = model.with_gravity(g)
     found = [call(turned) for call in calls]
-    assert compiled(turned).kernels is compiled(model).kernels
-    assert len(compiled(model).kernels) == count
+    assert turned.compiled.kernels is model.compiled.kernels
+    assert len(model.compiled.kernels) == count
     fresh = Model.from_urdf(ARM_URDF, gravity=g)
     for call, result, old in zip(calls, found, before, strict=True):
         assert_close(result, call(fresh), 1e-14)

@@ -55,9 +55,9 @@ class Coordinates(NamedTuple):
         places[single] = at
         periodic, slides = np.ones(model.n, bool), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
-            own = joint.velocities
-            periodic[own] &= joint.is_periodic and joint.ratio == round(joint.ratio)
-            slides[own] |= ~joint.screws[:3].any(axis=0)
+            columns_of_joint = joint.velocities
+            periodic[columns_of_joint] &= joint.is_periodic and joint.ratio == round(joint.ratio)
+            slides[columns_of_joint] |= ~joint.screws[:3].any(axis=0)
         return cls(
             model,
             columns,

@@ -160,13 +160,13 @@ def _step(
     """
     JT, lower, upper, metric = J.swapaxes(-1, -2), within.lower, within.upper, within.metric
     A, descent = JT @ J, (JT @ e[..., None])[..., 0]
-    held = ((x <= lower) & (descent < 0.0)) | ((x >= upper) & (descent > 0.0))
-    free = ~held
+    blocked = ((x <= lower) & (descent < 0.0)) | ((x >= upper) & (descent > 0.0))
+    free = ~blocked
     size = np.einsum("ikk,k->i", A, 1.0 / metric) / len(metric)
     added = np.maximum(damping * size, 1e-200)[:, None] * metric
     H = A * (free[:, :, None] & free[:, None, :])
-    H += np.where(held, metric, added)[:, :, None] * np.eye(len(metric))
-    step = np.linalg.solve(H, np.where(held, 0.0, descent)[..., None])[..., 0]
+    H += np.where(blocked, metric, added)[:, :, None] * np.eye(len(metric))
+    step = np.linalg.solve(H, np.where(blocked, 0.0, descent)[..., None])[..., 0]
     ahead = np.clip(x + step, lower, upper)
     step = ahead - x
     predicted = (step * descent).sum(-1) - _half_square((J @ step[..., None])[..., 0])

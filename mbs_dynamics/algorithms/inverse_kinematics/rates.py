@@ -61,10 +61,10 @@ def inverse_differential_kinematics(
     # in the variables W_V^1/2 V and W_q^1/2 qd all weights are one
     to_V, to_q = np.sqrt(W_V), np.sqrt(W_q)
     U, s, Vt = np.linalg.svd(to_V[:, None] * J / to_q, full_matrices=False)
-    held = s > s[..., :1] * max(6, n) * np.finfo(float).eps
-    gain = np.where(held, s, 0.0) / np.where(held, s * s + damping[..., None] ** 2, 1.0)
+    regular = s > s[..., :1] * max(6, n) * np.finfo(float).eps
+    gain = np.where(regular, s, 0.0) / np.where(regular, s * s + damping[..., None] ** 2, 1.0)
     along = gain * _times(U.swapaxes(-1, -2), to_V * V)
-    taken = np.where(held, _times(Vt, to_q * free), 0.0)
+    taken = np.where(regular, _times(Vt, to_q * free), 0.0)
     qd: FloatArray = free + _times(Vt.swapaxes(-1, -2), along - taken) / to_q
     return qd
 

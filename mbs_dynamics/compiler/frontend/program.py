@@ -107,12 +107,12 @@ def trace(
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
         body = lowered(graph, outputs, checked)
     used = {x.buffer.name for x in body if isinstance(x, ir.Load)}
-    kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
-    given = tuple(graph.inputs[port.name] for port in kept)
+    ports = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
+    given = tuple(graph.inputs[port.name] for port in ports)
     graph.forget()
     return Program(
         ir.Module(name, given, tuple(outputs), body),
-        tuple(kept),
+        tuple(ports),
         tuple(Port(key, array.shape) for key, array in arrays.items()),
         guards,
         result_type,

@@ -101,8 +101,8 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     if array.dtype.kind not in "fiu":
         received = "None" if value is None else f"dtype {array.dtype}"
         raise ArgumentError(f"{name}: {port.name} must be real numbers; got {received}")
-    core = array.ndim - len(port.shape)
-    if core < 0 or array.shape[core:] != port.shape:
+    lead = array.ndim - len(port.shape)
+    if lead < 0 or array.shape[lead:] != port.shape:
         raise ArgumentError(
             f"{name}: {port.name} has shape {array.shape}; must be {port.shape}, or "
             f"{_batched(port)} for a batch"

@@ -21,7 +21,6 @@ from mbs_dynamics.errors import (
     UnknownBodyError,
     UnknownJointError,
 )
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -51,7 +50,7 @@ def results(made, q=0.3, qd=-0.2):
 def kept_by(made):
     """Return the kernels that a model keeps: those that differ in loads stand together."""
     model = separated(made.robot.model, made.robot.settings.joint_wrenches)
-    kept = compiled(model).kernels.values()
+    kept = model.compiled.kernels.values()
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
