@@ -21,13 +21,13 @@ from mbs_dynamics import checks
 from mbs_dynamics.algorithms import Algorithm, algorithm_of
 from mbs_dynamics.algorithms._algorithm import asked_of
 from mbs_dynamics.algorithms.arguments import MEANINGS
+from mbs_dynamics.algorithms.kernels import placements
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, emit_c
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
-from mbs_dynamics.model.compiled import placements
 
 WIDTH = 96
 

@@ -71,10 +71,10 @@ def attached(
                 f"there is a frame {name!r} already; choose another prefix than {prefix!r}"
             )
         on_ground, above = frame.body == GROUND, prefixed(frame.parent)
-        body, pose = (to.body, at) if on_ground else (start + frame.body, np.eye(4))
+        carrier, pose = (to.body, at) if on_ground else (start + frame.body, np.eye(4))
         above = above or (to.name if on_ground else None)
         renamed = frame._replace(name=name, parent=above, joint=prefixed(frame.joint))
-        frames[name] = _moved(renamed, body, pose)
+        frames[name] = _moved(renamed, carrier, pose)
         if on_ground:
             add_inertia(bodies, to.body, frames[name].inertia or Inertia.zero())
     loads = [

@@ -52,9 +52,9 @@ def values(model):
     single = [joint.name for joint in model.joints if joint.nv == 1]
     rates = dict(zip(("v", "tau", "qddd", "qdddd"), rng.normal(size=(4, model.n)), strict=True))
     return {
-        **{"q": q, "q2": model.random_state(3).q, "qd": qd, "qdd": qdd, **rates, "order": 2},
+        **{"q": q, "q2": model.random_state(3).q, "qd": qd, "qdd": qdd, **rates},
         **{"body": leaves(model)[-1], "joints": tuple(single[:2]), "point": (0.1, 0.2, 0.3)},
-        **{"screws": rng.normal(size=(2, 6)), "motion": rng.normal(size=(4, model.n))},
+        "screws": rng.normal(size=(2, 6)),
         **{"wrenches": rng.normal(size=(model.nb, 6)), "damping": 0.1},
         **{"base_twist": rng.normal(size=6), "base_acceleration": rng.normal(size=6)},
     }

@@ -19,7 +19,16 @@ START = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 PERIOD = 0.002
 GAIN = 20.0
 FORWARD = mbs.compile(mbs.forward_dynamics, ARM, wrenches=True)
-FRICTION = JointForces.of(ARM)
+
+
+class Smooth(JointForces):
+    """Friction that rises within 0.1 rad/s, which states every 2 ms resolve."""
+
+    def resistance(self, qd):
+        return -(self.damping * qd + self.friction * np.tanh(qd / 0.1))
+
+
+FRICTION = Smooth.of(ARM)
 PUSH = np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
 """A wrench on the last body, moment first, in its axes."""
 
