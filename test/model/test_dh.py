@@ -94,6 +94,26 @@ def elements(row):
     yield from ((rho * w, np.array([s, 0.0, row.d])) for s, w in on_rod(row.a))
 
 
+def kinetic_energy(table, q, qd, h=1e-5):
+    """T of eq. (10), from the elements' positions at q +- h qd and the frames of the paper."""
+
+    def state(q):
+        frame, points = np.eye(4), []
+        for row, q_i in zip(table.rows, q, strict=True):
+            slide, turn = (0.0, q_i) if row.kind == "revolute" else (q_i, 0.0)
+            link = frame @ Rz(row.theta + turn) @ T(0, 0, slide)
+            points += [(m, (link @ [*r, 1.0])[:3]) for m, r in elements(row)]
+            frame = frame @ Rz(row.theta + turn) @ T(0, 0, row.d + slide)
+            frame = frame @ T(row.a, 0, 0) @ Rx(row.alpha)
+        return points
+
+    energy = 0.0
+    for (m, r), (_, r_before) in zip(state(q + h * qd), state(q - h * qd), strict=True):
+        v = (r - r_before) / (2 * h)
+        energy += 0.5 * m * v @ v
+    return energy
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frames_are_the_product_of_the_elementary_transformations(seed):
     table = random_table(seed)
@@ -157,6 +177,16 @@ def test_the_printed_C_5_makes_link_2_of_the_puma_indefinite():
     with pytest.raises(ModelError, match="semidefinite"):
         Inertia.from_matrix(printed)
     assert np.linalg.eigvalsh(link_inertia(row).matrix())[0] > -1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kinetic_energy_is_that_of_the_elements(seed):
+    table = random_table(seed)
+    model = Model.from_dh(table)
+    rng = np.random.default_rng(seed + 200)
+    q, qd = rng.uniform(-2.0, 2.0, (2, model.n))
+    got = 0.5 * qd @ mass_matrix(model, q) @ qd
+    assert got == pytest.approx(kinetic_energy(table, q, qd), rel=1e-7)
 
 
 MOTORS = [
