@@ -64,9 +64,11 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     arm.waits(lambda: arm.transition("activate"))
     arm.waits(lambda: arm.enabled[-1:] == [True])
     arm.waits(lambda: arm.value("state") == "enabled")
+    assert arm.set(ramp_time=3.0) == ""  # longer than a busy machine takes for both calls
     assert not arm.transition("deactivate")  # torques ramp out
     assert not arm.transition("cleanup")
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
+    assert arm.set(ramp_time=READY["ramp_time"]) == ""
     arm.waits(lambda: arm.enabled[-1:] == [False])
     assert arm.silent()
     assert arm.set(compensates_itself=True) == ""
