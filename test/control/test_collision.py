@@ -60,7 +60,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("collision")
     recording, thresholds = folder / "free.csv", folder / "thresholds.yaml"
     with recording.open("w") as log:
-        moving({"log": log}).run(SECONDS, FAST)
+        moving({"log": log}).run(SECONDS, 2.0 * FAST)
     assert main(["tune-collision", "arm7", str(recording), "--out", str(thresholds)]) == 0
     return recording, thresholds
 
@@ -190,7 +190,7 @@ def of_another(one):
 
 def short(one):
     for name in ("t", "q", "qd", "tau"):
-        setattr(one, name, getattr(one, name)[:4000])
+        setattr(one, name, getattr(one, name)[:2125])
 
 
 def blind(one):

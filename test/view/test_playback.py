@@ -238,14 +238,6 @@ def test_a_motion_is_written_as_one_file_that_plays(dark, tmp_path):
     assert len(html) > 500_000
 
 
-def test_other_kinds_of_files_are_refused(page, tmp_path):
-    playback = Playback(page, simulate(ARM, Q, duration=0.1).series)
-    with pytest.raises(ArgumentError, match=r"ends in \.html; got .*a\.png"):
-        write_html(page, playback, tmp_path / "a.png")
-    with pytest.raises(ArgumentError, match="no folder"):
-        write_html(page, playback, tmp_path / "no" / "a.html")
-
-
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])
 @pytest.mark.parametrize("rate", [10.0, 25.0])
 def test_frames_of_a_file_follow_time(end, rate):
