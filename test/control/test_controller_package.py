@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml
+from made_once import made_once
 from random_periods import ARM, MODEL, N
 
 from mbs_dynamics.bridges.controller_package import (
@@ -30,7 +31,10 @@ HEAVIER = ARM.replace('mass value="2"', 'mass value="3"')
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    return export_controller(ARM, tmp_path_factory.mktemp("src"), ["elbow", "shoulder"])
+    folder = made_once(
+        tmp_path_factory, "controller", lambda x: export_controller(ARM, x, ["elbow", "shoulder"])
+    )
+    return folder / "three_guarded_controller"
 
 
 @pytest.mark.long

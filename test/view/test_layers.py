@@ -200,7 +200,7 @@ def test_a_wrench_ends_at_the_body():
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    ["g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "panda.urdf", "ur5_robot.urdf", "tiago.urdf"],
+    ["g1_29dof_rev_1_0.urdf", "panda.urdf", "tiago.urdf"],
 )
 def test_every_layer_draws_real_robots(name):
     with warnings.catch_warnings():

@@ -209,9 +209,7 @@ def test_nodes_of_nodes_are_read(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf"]
-)
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf"])
 def test_real_robots_have_all_their_meshes(name):
     path = robot(name)
     model = mbs.Model.from_urdf(path)
