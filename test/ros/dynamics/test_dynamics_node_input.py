@@ -147,10 +147,7 @@ NAN_AT_4 = np.where(np.arange(7) == 3, np.nan, Q)
 @pytest.mark.parametrize(
     ("kind", "change", "named"),
     [
-        ("duplicate_joints", {"names": (*JOINTS, "joint2"), "q": [*Q, 1.0], "qd": ()}, "joint2"),
-        ("position_length", {"q": Q[:-1]}, "6 position"),
         ("not_finite", {"q": NAN_AT_4}, "joint4 = nan"),
-        ("no_joints", {"names": ("wheel",), "q": [1.0], "qd": ()}, "joint1"),
         ("time_backwards", {"stamp": SECOND}, "99.01"),
     ],
 )
