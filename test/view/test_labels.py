@@ -42,6 +42,16 @@ def test_no_label_covers_another():
                 assert beside or abs(at[i, 1] - at[k, 1]) >= ROW - 1e-6
 
 
+def test_a_label_moves_upright_in_the_picture_by_few_rows():
+    places = np.tile([0.1, 0.2, 0.3], (6, 1))
+    placed = LabelLayout(CAMERA).place(Labels(places, ("torque",) * 6))
+    shift = pixels(CAMERA, placed.places) - pixels(CAMERA, places)
+    np.testing.assert_allclose(shift[:, 0], 0.0, atol=1e-9)
+    rows = np.sort(shift[:, 1] / ROW)
+    np.testing.assert_allclose(np.diff(rows), 1.0, atol=1e-9)
+    assert np.abs(rows).max() < 3.1
+
+
 def test_labels_that_are_alone_stay_and_those_without_room_are_omitted():
     far = Labels(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), ("a", "b"))
     np.testing.assert_array_equal(LabelLayout(CAMERA).place(far).places, far.places)
