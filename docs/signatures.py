@@ -20,10 +20,7 @@ FLOATS = r"~?numpy\.ndarray\[[^][]*(?:\[[^][]*\])?, ~?numpy\.dtype\[~?numpy\.flo
 NAMES = (
     (r"TypeAliasForwardRef\('([\w.]+)'\)", r"\1"),
     (ANY_ARRAY, "ArrayLike"),
-    (
-        r"~?numpy\.ndarray\[[^][]*(?:\[[^][]*\])?, ~?numpy\.dtype\[~?numpy\.float64\]\]",
-        "FloatArray",
-    ),
+    (FLOATS, "FloatArray"),
     # what algorithms take is a model; a tree is how their equations see it
     (r"~?mbs_dynamics\.representation\.tree\.Tree", "~mbs_dynamics.Model"),
     (r"<factory>", "..."),

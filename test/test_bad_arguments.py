@@ -215,23 +215,20 @@ WRONG = [
 ]  # fmt: skip
 """Functions, valid arguments, and wrong values by argument, or by the key that is wrong in one."""
 
-ROWS = [
-    pytest.param(f, good, name, value, id=f"{f.__name__}-{name}-{k}")
-    for f, good, wrong in WRONG
-    for name, values in wrong.items()
-    for k, value in enumerate(values)
-]
-
 
 @pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-@pytest.mark.parametrize(("function", "good", "name", "value"), ROWS)
-def test_wrong_arguments_are_named(function, good, name, value):
+@pytest.mark.parametrize(
+    ("function", "good", "wrong"), WRONG, ids=lambda f: getattr(f, "__name__", "")
+)
+def test_wrong_arguments_are_named(function, good, wrong):
     parameters = inspect.signature(function).parameters
-    argument = name if name in parameters else next(
-        x for x in (*parameters, "by_joint") if x in ("by_joint", "poses", "positions", "values",
-                                                      "wrenches", "matrix", "M")
-    )  # fmt: skip
-    fails(lambda: function(**good | {argument: value}), name, value)
+    for name, values in wrong.items():
+        argument = name if name in parameters else next(
+            x for x in (*parameters, "by_joint") if x in ("by_joint", "poses", "positions",
+                                                          "values", "wrenches", "matrix", "M")
+        )  # fmt: skip
+        for value in values:
+            fails(lambda a=argument, x=value: function(**good | {a: x}), name, value)
 
 
 def test_names_of_a_model_are_unique_and_tables_are_whole():

@@ -104,27 +104,6 @@ def test_help_of_each_command_ends_with_an_example_that_parses():
         assert parser.parse_args(words[1:])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["info", "arm77.urdf"],
-        ["plot", "arm77.urdf"],
-        ["excite", "arm77.urdf", "--out", "e.csv"],
-        ["view", "arm7", "--motion", "arm77.urdf"],
-        ["calibrate-motors", "arm7", "arm77.urdf", "--out", "m.yaml"],
-        ["export", "arm77.urdf", "--out", "c"],
-        ["validate", "arm77.urdf", "arm7.urdf"],
-    ],
-    ids=" ".join,
-)
-def test_a_missing_file_is_named_in_one_wording(arguments, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm7.urdf").write_text("")
-    assert main(arguments) == 1
-    said = "mbs-dynamics: there is no file 'arm77.urdf' (did you mean 'arm7.urdf'?)\n"
-    assert capsys.readouterr().err == said
-
-
 XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="one">
 <xacro:arg name="mass" default="1"/>
 <link name="base"/><link name="tip"><inertial><mass value="$(arg mass)"/>

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from made_once import made_once
 from waiting import TIMEOUT
 
 pytest.importorskip("colcon_ros")
@@ -29,7 +30,13 @@ FILES = ("LICENSE", "README.md", "package.xml", "pyproject.toml", "setup.cfg", "
 )
 def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a copy of the sources and return the prefix the package is installed in."""
-    workspace = tmp_path_factory.mktemp("workspace")
+    kind = request.param
+    folder = made_once(tmp_path_factory, f"workspace_{kind}", lambda x: build(x, kind))
+    return folder / "install" / "mbs_dynamics"
+
+
+def build(workspace: Path, kind: str) -> None:
+    """Build a copy of the sources in a workspace."""
     source = workspace / "src" / "mbs_dynamics"
     for name in SOURCES:
         shutil.copytree(
@@ -38,7 +45,7 @@ def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     for name in FILES:
         shutil.copy(ROOT / name, source)
     colcon = [str(Path(sys.executable).with_name("colcon")), "build"]
-    if request.param == "symlinked":
+    if kind == "symlinked":
         colcon.append("--symlink-install")
     done = subprocess.run(
         colcon,
@@ -48,7 +55,6 @@ def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return workspace / "install" / "mbs_dynamics"
 
 
 def sourced(prefix: Path, command: str) -> list[str]:

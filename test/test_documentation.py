@@ -7,13 +7,11 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from docs import code_blocks, tables
+from docs import tables
 from mbs_dynamics import yaml_files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
@@ -85,38 +83,6 @@ def test_tables_of_the_pages_are_those_of_the_code():
     assert kinds == {"checks", "commands", "settings", *of_nodes}
     stale = [str(page) for page, text in pages.items() if tables.filled(text) != text]
     assert not stale, "run python docs/tables.py"
-
-
-def test_installation_is_described_in_one_place():
-    """The page on installation; others include its commands, and the README repeats them."""
-    pages = {page: page.read_text("utf-8") for page in PAGES}
-    lines = {
-        page: set(re.findall(r"^pip install '?\..*", text, re.M)) for page, text in pages.items()
-    }
-    described = lines.pop(DOCS / "how_to" / "install.md")
-    assert lines.pop(ROOT / "README.md") < described
-    assert not any(lines.values())
-
-
-def test_pages_clone_from_the_address_of_the_repository_if_it_is_known():
-    page = (DOCS / "how_to" / "install.md").read_text("utf-8")
-    assert "git clone" not in page + code_blocks.displayed(page, "")
-    cloned = re.findall("^git clone (.*)", code_blocks.displayed(page, "https://a/b"), re.M)
-    assert cloned == [
-        f"https://a/b {target}" for target in re.findall("<!-- clone: (.*) -->", page)
-    ]
-    assert len(cloned) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_site_builds_without_warnings(tmp_path):
-    for needed in ("sphinx", "myst_parser", "furo"):
-        pytest.importorskip(needed)
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "draw_figures=0"]
-    command += ["-D", "suppress_warnings=image.not_readable"]
-    done = subprocess.run([*command, DOCS, tmp_path], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_limits_of_input_are_those_of_the_code():

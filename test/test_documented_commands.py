@@ -51,14 +51,14 @@ def commands(page):
                     yield words
 
 
-COMMANDS = [(page, words) for page in PAGES for words in commands(page)]
+COMMANDS = [words for page in PAGES for words in commands(page)]
 
 
-def cases(*first):
-    found = [(p, w) for p, w in COMMANDS if tuple(w[: len(first)]) == first]
+def shown(*first):
+    """Return the words of the commands that begin so, each once."""
+    found = {tuple(words) for words in COMMANDS if tuple(words[: len(first)]) == first}
     assert found
-    name = [f"{page.stem}: {' '.join(words)[:60]}" for page, words in found]
-    return pytest.mark.parametrize("words", [words for _, words in found], ids=name)
+    return sorted(found)
 
 
 def entries():
@@ -71,14 +71,12 @@ def entries():
     return named
 
 
-@cases("mbs-dynamics")
-def test_command_lines_are_valid(words):
+def check_command_line(words):
     if not {"--help", "COMMAND"} & set(words):
         command_line().parse_args(words[1:])  # ends the process otherwise
 
 
-@cases("ros2", "launch")
-def test_launch_files_have_the_arguments(words):
+def check_launch_arguments(words):
     package, file, *arguments = words[2:]
     if package == "mbs_dynamics":
         assert (ROOT / "launch" / file).is_file()
@@ -96,8 +94,7 @@ def test_launch_files_have_the_arguments(words):
                 }
 
 
-@cases("ros2", "run")
-def test_executables_have_the_parameters(words):
+def check_parameters_of_run(words):
     package, executable, *arguments = words[2:]
     if package == "mbs_dynamics" and executable != "mbs-dynamics":
         known = {one.full_name for one in interface_of(executable).parameters}
@@ -105,8 +102,7 @@ def test_executables_have_the_parameters(words):
         assert given <= known
 
 
-@cases("ros2", "topic")
-def test_topics_have_the_types_and_fields(words):
+def check_topic(words):
     names = [word for word in words[3:] if word.startswith("/")]
     declared, known = entries(), {name.partition("<")[0] for name in entries()}
     for name in names:
@@ -131,16 +127,14 @@ def fill(message, values):
             setattr(message, name, value)
 
 
-@cases("ros2", "service")
-def test_services_have_the_types(words):
+def check_service(words):
     _, _, call, name, kind, *_ = words
     if name.startswith(FOREIGN):
         return
     assert (call, entries()[name]) == ("call", kind)
 
 
-@cases("ros2", "param")
-def test_parameters_exist_and_take_the_values(words):
+def check_parameter(words):
     _, _, order, node, name, value = words
     assert order == "set"
     if node == "/guarded_controller":
@@ -152,15 +146,50 @@ def test_parameters_exist_and_take_the_values(words):
     declared.check(name, yaml.safe_load(value))
 
 
-@cases("make")
-def test_targets_of_make_exist(words):
+def check_target_of_make(words):
     assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-@cases("pip", "install")
-def test_extras_exist(words):
+def check_extras(words):
     for extra in re.findall(r"\[([\w,]+)\]", words[-1]):
         assert {*extra.split(",")} <= {*EXTRAS}
+
+
+CHECKS = {
+    ("mbs-dynamics",): check_command_line,
+    (
+        "ros2",
+        "launch",
+    ): check_launch_arguments,
+    (
+        "ros2",
+        "run",
+    ): check_parameters_of_run,
+    (
+        "ros2",
+        "topic",
+    ): check_topic,
+    (
+        "ros2",
+        "service",
+    ): check_service,
+    (
+        "ros2",
+        "param",
+    ): check_parameter,
+    ("make",): check_target_of_make,
+    (
+        "pip",
+        "install",
+    ): check_extras,
+}
+"""What checks commands, by their first words."""
+
+
+@pytest.mark.parametrize("first", CHECKS, ids=" ".join)
+def test_commands_on_pages_are_valid(first):
+    for words in shown(*first):
+        CHECKS[first](words)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "yaml")], ids=lambda p: p.stem)

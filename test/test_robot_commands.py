@@ -64,13 +64,6 @@ def test_every_robot_is_described(name, capsys):
 
 
 @needs_robots
-@pytest.mark.parametrize("name", mostly_slow(ROBOTS, [x for x in QUICK if "iris_simple" in x]))
-def test_operations_of_every_robot_are_counted(name, capsys):
-    assert main(["count", str(all_files()[name])]) == 0
-    assert "forward_dynamics" in capsys.readouterr().out
-
-
-@needs_robots
 @pytest.mark.parametrize("name", ["a1.urdf", "hyq_no_sensors.urdf"])
 def test_the_joint_of_the_base_has_a_name_of_its_own(name):
     plain, model = load(robot(name)), load(robot(name), floating_base=True)

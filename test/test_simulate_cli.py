@@ -124,17 +124,6 @@ def test_bad_arguments(arguments, message, capsys):
     assert message in err
 
 
-def test_torques_of_names_with_a_common_prefix(arm, tmp_path, capsys):
-    profile, out = tmp_path / "torques.csv", tmp_path / "motion.csv"
-    names = [f"left_{name}" for name in arm.joint_names]
-    profile.write_text(f"t,{','.join(f'tau_{name}' for name in names)}\n0,1,2,3,4,5,6,7\n")
-    run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile, "--out", out)
-    assert_close(TimeSeries.read(out).tau, np.tile(np.arange(1.0, 8.0), (11, 1)))
-    profile.write_text("t,tau_joint1,tau_joint12\n0,1,2\n")
-    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile)
-    assert (code, "no joint 'joint12'" in err) == (1, True)
-
-
 def test_settings_that_are_no_numbers(capsys):
     with pytest.raises(SystemExit):
         main(["simulate", "arm7", "--q", "joint1=far"])

@@ -166,13 +166,3 @@ def test_what_is_not_installed_is_named(missing, arguments, words):
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.process
-def test_a_live_view_refuses_an_invalid_namespace():
-    pytest.importorskip("rclpy")
-    command = [sys.executable, "-m", "mbs_dynamics.cli", "view", "--ros", "--namespace", "a-b"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
-    assert done.returncode == 1
-    assert "invalid namespace 'a-b'" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -6,11 +6,11 @@ import pytest
 from moving_bodies import Scene
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(2))
 def scene(request):
     return Scene(request.param)
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(2))
 def centred(request):
     return Scene(request.param, at_com=True)

@@ -82,10 +82,9 @@ def test_system_jacobians(name, representation, where):
 
 
 @pytest.mark.backend_independent
-@every_position
 @every_mechanism
-def test_inverses_are_inverses(name, where):
-    _, system, *_ = state(name, where)
+def test_inverses_are_inverses(name):
+    _, system, *_ = state(name)
     identity = np.eye(6 * system.model.nb)
     for matrix, inverted in INVERSES.items():
         product = getattr(system, matrix) @ getattr(system, inverted)
@@ -171,12 +170,11 @@ def test_two_links_by_hand():
 
 
 @pytest.mark.backend_independent
-@every_position
 @every_representation
 @every_mechanism
-def test_joint_rates_come_back(name, representation, where):
+def test_joint_rates_come_back(name, representation):
     """(26), Remark 14, and their likes."""
-    _, system, _, (qd, *_), _ = state(name, where)
+    _, system, _, (qd, *_), _ = state(name)
     V = of_form(system, "V", representation)
     assert_close(system.rates_from_twists(V, representation), qd)
 
@@ -196,11 +194,10 @@ def test_what_the_rates_minimise(name, representation):
         assert np.abs(J.T @ (V - J @ qd)).max() > 0.1
 
 
-@every_position
 @every_representation
 @every_mechanism
-def test_twists_and_accelerations_are_those_of_the_recursions(name, representation, where):
-    mechanism, system, q, (qd, qdd, _), _ = state(name, where)
+def test_twists_and_accelerations_are_those_of_the_recursions(name, representation):
+    mechanism, system, q, (qd, qdd, _), _ = state(name)
     rows = mechanism.nb, 6
     V = mbs.twists(mechanism.model, q, qd, representation=representation)
     Vd = mbs.accelerations(mechanism.model, q, qd, qdd, representation=representation)
@@ -236,11 +233,10 @@ def test_rates_of_jacobians_are_their_derivatives(name, representation):
 
 
 @pytest.mark.backend_independent
-@every_position
 @every_mechanism
-def test_joint_accelerations_come_back(name, where):
+def test_joint_accelerations_come_back(name):
     """(11)."""
-    _, system, _, (_, qdd, _), _ = state(name, where)
+    _, system, _, (_, qdd, _), _ = state(name)
     assert_close(system.accelerations_from_twists(system.Vd_b), qdd)
 
 
@@ -255,11 +251,10 @@ def test_sums_of_brackets_are_products_of_system_matrices(name):
 
 
 @pytest.mark.long
-@every_position
 @every_mechanism
-def test_jerks(name, where):
+def test_jerks(name):
     """The sums of the paper against Taylor series."""
-    mechanism, system, q, (qd, qdd, qddd), _ = state(name, where)
+    mechanism, system, q, (qd, qdd, qddd), _ = state(name)
     for total, representation in (
         (sums.body_fixed_jerk, "body_fixed"),
         (sums.spatial_jerk, "spatial"),

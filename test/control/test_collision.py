@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import mostly_slow
+from made_once import made_once
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -57,12 +58,15 @@ def touch(loop, force, link="tool"):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A recording of free motion, and thresholds that the command line finds."""
-    folder = tmp_path_factory.mktemp("collision")
+    folder = made_once(tmp_path_factory, "collision", record_and_tune)
+    return folder / "free.csv", folder / "thresholds.yaml"
+
+
+def record_and_tune(folder):
     recording, thresholds = folder / "free.csv", folder / "thresholds.yaml"
     with recording.open("w") as log:
-        moving({"log": log}).run(SECONDS, FAST)
+        moving({"log": log}).run(SECONDS, 2.0 * FAST)
     assert main(["tune-collision", "arm7", str(recording), "--out", str(thresholds)]) == 0
-    return recording, thresholds
 
 
 @pytest.mark.long
@@ -190,7 +194,7 @@ def of_another(one):
 
 def short(one):
     for name in ("t", "q", "qd", "tau"):
-        setattr(one, name, getattr(one, name)[:4000])
+        setattr(one, name, getattr(one, name)[:2125])
 
 
 def blind(one):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml
+from made_once import made_once
 from random_periods import ARM, MODEL, N
 
 from mbs_dynamics.bridges.controller_package import (
@@ -30,7 +31,10 @@ HEAVIER = ARM.replace('mass value="2"', 'mass value="3"')
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    return export_controller(ARM, tmp_path_factory.mktemp("src"), ["elbow", "shoulder"])
+    folder = made_once(
+        tmp_path_factory, "controller", lambda x: export_controller(ARM, x, ["elbow", "shoulder"])
+    )
+    return folder / "three_guarded_controller"
 
 
 @pytest.mark.long
@@ -135,12 +139,14 @@ def test_digest_is_of_what_the_torques_depend_on(package):
 
 
 @pytest.mark.long
-def test_export_replaces_all_but_what_users_change(package):
+def test_export_replaces_all_but_what_users_change(tmp_path):
+    given = ARM, tmp_path, ["elbow", "shoulder"]
+    package = export_controller(*given, modes=["floating"])
     config, source = package / "config" / "ros2_controllers.yaml", package / "src" / "words.cpp"
     written = source.read_text()
     config.write_text("mine: 1\n")
     source.write_text("")
-    export_controller(ARM, package.parent, ["elbow", "shoulder"])
+    export_controller(*given, modes=["floating"])
     assert config.read_text() == "mine: 1\n"
     assert source.read_text() == written
 
@@ -165,11 +171,11 @@ def test_refuses_robots_that_it_could_not_hold(tmp_path):
 def test_command_writes_and_checks_a_package(tmp_path, capsys):
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(ARM)
-    joints = ["--joints", "shoulder", "elbow", "--modes", "floating"]
-    assert main(["export", "controller", str(urdf), "--out", str(tmp_path), *joints]) == 0
+    given = ["export", "controller", str(urdf), "--out", str(tmp_path), "--modes", "floating"]
+    assert main([*given, "--joints", "shoulder", "elbow"]) == 0
     written = capsys.readouterr().out.strip()
     assert "GUARDED_LAWS 1\n" in (tmp_path / written / "src" / "guarded_robot.h").read_text()
-    assert main(["export", "controller", str(urdf), "--out", str(tmp_path), "--name", "left"]) == 0
+    assert main([*given, "--name", "left"]) == 0
     assert capsys.readouterr().out.strip().endswith("left_guarded_controller")
     check = ["export", "controller", str(urdf), "--out", written, "--check"]
     assert main(check) == 0

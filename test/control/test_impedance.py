@@ -294,10 +294,6 @@ def test_what_an_arm_cannot_follow_is_refused_by_name_and_nothing_moves(mode, ta
         (lambda: Loop(laws.JointImpedance({"elbow": 1.0})), "elbow"),
         (lambda: Loop(lambda model, state: state.q), "TypeError"),
         (lambda: Loop(joint()).arm.aim(0.0, JointTarget(["joint2"], [0.5])), "disabled"),
-        (lambda: laws.law_from("laws"), "module:name"),
-        (lambda: laws.law_from("no_such_package.laws:Law"), "no_such_package"),
-        (lambda: laws.law_from("math:floot"), "floot"),
-        (lambda: laws.law_from("math:pi"), "float"),
     ],
 )
 def test_laws_that_cannot_be_are_refused_by_name(make, said):

@@ -51,7 +51,7 @@ class Scene:
         self.A, self.A_rate = Ad(self.P, self.Pd)
 
 
-@pytest.fixture(params=range(5))
+@pytest.fixture(params=range(2))
 def scene(request):
     return Scene(request.param)
 

@@ -10,7 +10,7 @@ import exact
 import numpy as np
 import pytest
 from backends import BACKENDS, compiled
-from test_so3 import BEYOND_PI, PI, UP_TO_PI, axes, half_turns, near
+from test_so3 import BEYOND_PI, PI, UP_TO_PI, axes, by_angle, half_turns, near
 
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3, so3
@@ -127,29 +127,25 @@ def test_products_with_the_inverse_adjoint_on_both_sides():
         np.testing.assert_array_equal(found, found.T)
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
-def test_exp_is_the_exponential_of_the_matrix(angle):
-    for X in screws([angle]):
+def test_exp_is_the_exponential_of_the_matrix():
+    for angle, X in by_angle(screws, [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0]):
         near(se3.exp(X), exact.exponential(se3.hat(X)), ROUNDING * max(1.0, angle))
 
 
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_Ad_of_exp_is_exp_of_ad(angle):
-    for X in screws([angle]):
+def test_Ad_of_exp_is_exp_of_ad():
+    for _, X in by_angle(screws, UP_TO_PI):
         near(se3.Ad(se3.exp(X)), exact.exponential(se3.ad(X)), ROUNDING)
 
 
-@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if a < PI])
-def test_log_of_exp(angle):
-    for X in screws([angle]):
+def test_log_of_exp():
+    for angle, X in by_angle(screws, [a for a in UP_TO_PI if a < PI]):
         found = se3.log(exact.exponential(se3.hat(X)))
         near(found[:3], X[:3], 2e-15 * angle)
         near(found[3:], X[3:], ROUNDING)
 
 
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_exp_of_log(angle):
-    for X in screws([angle]):
+def test_exp_of_log():
+    for _, X in by_angle(screws, UP_TO_PI):
         C = exact.exponential(se3.hat(X))
         found = se3.log(C)
         assert np.linalg.norm(found[:3]) <= PI * (1.0 + 4e-16)
@@ -182,23 +178,20 @@ def test_exp_screw_is_exp_for_any_joint():
             near(se3.exp_screw(X, q), expected, ROUNDING * max(1.0, abs(q)))
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
-def test_dexp_is_its_power_series(angle):
-    for X in screws([angle]):
+def test_dexp_is_its_power_series():
+    for _, X in by_angle(screws, [*UP_TO_PI, *BEYOND_PI]):
         near(se3.dexp(X), exact.dexp(se3.ad(X)), ROUNDING)
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
-def test_dexp_gives_the_spatial_twist(angle):
+def test_dexp_gives_the_spatial_twist():
     rate = np.array([0.3, -0.8, 0.6, -1.1, 0.2, 0.5])
-    for X in screws([angle])[::3]:
+    for _, X in [*by_angle(screws, [*UP_TO_PI, *BEYOND_PI])][::3]:
         twist = se3.vee(exact.logarithmic_rate(se3.hat(X), se3.hat(rate)))
         near(se3.dexp(X) @ rate, twist, ROUNDING)
 
 
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_dexp_inv_is_the_inverse(angle):
-    for X in screws([angle]):
+def test_dexp_inv_is_the_inverse():
+    for _, X in by_angle(screws, UP_TO_PI):
         near(se3.dexp_inv(X) @ exact.dexp(se3.ad(X)), np.eye(6), ROUNDING)
 
 

@@ -41,6 +41,11 @@ def vectors(angles):
     return np.array([angle * e for angle in angles for e in axes()])
 
 
+def by_angle(make, angles):
+    """Yield each angle with each of the vectors, or screws, that are made of it."""
+    return ((angle, x) for angle in angles for x in make([angle]))
+
+
 def near(found, expected, tolerance=1e-15):
     """Compare to rounding: absolutely, entries being of the order of one."""
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
@@ -94,22 +99,19 @@ def test_functions_of_the_angle_are_accurate_relatively(name):
         assert getattr(series, name)(x) == pytest.approx(expected, rel=4e-14, abs=0.0), angle
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
-def test_exp_is_the_exponential_of_the_matrix(angle):
-    for x in vectors([angle]):
+def test_exp_is_the_exponential_of_the_matrix():
+    for angle, x in by_angle(vectors, [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0]):
         near(so3.exp(x), exact.exponential(so3.hat(x)), 1e-15 * max(1.0, angle))
 
 
-@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if a < PI])
-def test_log_of_exp(angle):
-    for x in vectors([angle]):
+def test_log_of_exp():
+    for angle, x in by_angle(vectors, [a for a in UP_TO_PI if a < PI]):
         R = exact.exponential(so3.hat(x))
         near(so3.log(R), x, 2e-15 * angle)  # relative: tiny rotations keep their digits
 
 
-@pytest.mark.parametrize("angle", [PI, np.nextafter(PI, 0.0), np.nextafter(PI, 4.0)])
-def test_log_of_exp_at_pi_is_the_vector_up_to_its_sign(angle):
-    for x in vectors([angle]):
+def test_log_of_exp_at_pi_is_the_vector_up_to_its_sign():
+    for _, x in by_angle(vectors, [PI, np.nextafter(PI, 0.0), np.nextafter(PI, 4.0)]):
         found = so3.log(so3.exp(x))
         near(found * np.sign(found @ x), x, 2e-15)
 
@@ -136,41 +138,36 @@ def test_log_of_half_turns():
         near(exact.exponential(so3.hat(x)), R, 2e-15)
 
 
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_exp_of_log(angle):
-    for x in vectors([angle]):
+def test_exp_of_log():
+    for _, x in by_angle(vectors, UP_TO_PI):
         R = exact.exponential(so3.hat(x))
         found = so3.log(R)
         assert np.linalg.norm(found) <= PI * (1.0 + 4e-16)
         near(so3.exp(found), R, 2e-15)
 
 
-@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if 1e-100 < a < PI])
-def test_log_of_a_quaternion_of_any_length_and_of_its_negative(angle):
-    for x in vectors([angle]):
+def test_log_of_a_quaternion_of_any_length_and_of_its_negative():
+    for angle, x in by_angle(vectors, [a for a in UP_TO_PI if 1e-100 < a < PI]):
         q = np.array([*math.sin(angle / 2) / angle * x, math.cos(angle / 2)])
         for scale in (1.0, -1.0, 3.0, -0.2):
             near(so3.quaternion_log(scale * q), x, 2e-15 * max(angle, 1.0))
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
-def test_dexp_is_its_power_series(angle):
-    for x in vectors([angle]):
+def test_dexp_is_its_power_series():
+    for _, x in by_angle(vectors, [*UP_TO_PI, *BEYOND_PI]):
         near(so3.dexp(x), exact.dexp(so3.hat(x)))
         near(so3.dexp(-x), so3.dexp(x).T)
 
 
-@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
-def test_dexp_gives_the_spatial_angular_velocity(angle):
+def test_dexp_gives_the_spatial_angular_velocity():
     rate = np.array([0.3, -0.8, 0.6])
-    for x in vectors([angle])[::3]:
+    for _, x in [*by_angle(vectors, [*UP_TO_PI, *BEYOND_PI])][::3]:
         omega = so3.vee(exact.logarithmic_rate(so3.hat(x), so3.hat(rate)))
         near(so3.dexp(x) @ rate, omega, 2e-15)
 
 
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_dexp_inv_is_the_inverse(angle):
-    for x in vectors([angle]):
+def test_dexp_inv_is_the_inverse():
+    for _, x in by_angle(vectors, UP_TO_PI):
         near(so3.dexp_inv(x) @ exact.dexp(so3.hat(x)), np.eye(3), 2e-15)
 
 

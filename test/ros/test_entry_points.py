@@ -62,19 +62,6 @@ def test_a_node_of_humble_is_refused(ros, capsys, monkeypatch, distribution, nam
     assert "Jazzy" in line
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_a_command_runs_the_main_function_of_its_node_which_the_project_names(
-    ros, monkeypatch, node
-):
-    ros(CURRENT)
-    module = ModuleType(node)
-    module.main = lambda: 3
-    monkeypatch.setitem(sys.modules, f"mbs_dynamics.ros.{node}", module)
-    assert getattr(entry_points, node)() == 3
-    project = (ROOT / "pyproject.toml").read_text()
-    assert f'{node} = "mbs_dynamics.ros.entry_points:{node}"' in project
-
-
 def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(ros, capsys, monkeypatch):
     ros(CURRENT)
     importing(monkeypatch, ModuleNotFoundError("No module", name="sensor_msgs.msg"))

@@ -145,24 +145,6 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
         assert f"must be a file with parameters of {name}" in said
 
 
-LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 10))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"a0: &a0 [lol]\n{LAUGHS}", "an alias (*name) in line 2"),
-        ("[" * 10_000, "is not YAML"),
-        ("a: !!python/object:os.system x", "is not YAML"),
-        ("a: [" + "1, " * 100_000 + "]", "more than 262144 characters"),
-    ],
-)
-def test_hostile_parameter_files_are_refused(tmp_path, text, said):
-    path = tmp_path / "parameters.yaml"
-    path.write_text(text, encoding="utf-8")
-    assert said in refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
-
-
 @pytest.mark.parametrize(
     ("name", "node", "expected"),
     [

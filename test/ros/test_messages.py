@@ -119,7 +119,7 @@ def test_load():
     assert load.inertia_at_com == ((0.0, 1.0, 2.0), (1.0, 3.0, 4.0), (2.0, 4.0, 5.0))
 
 
-@given(st.lists(st.text(min_size=1), unique=True, max_size=8))
+@given(st.lists(st.text("aB0_/- .\0\u00e9\u8155", min_size=1), unique=True, max_size=8))
 def test_topic_names_are_valid_visible_and_unique(links):
     names = topic_names(links)
     assert list(names) == links

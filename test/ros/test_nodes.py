@@ -130,13 +130,16 @@ REQUESTED = {
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_topics_services_and_diagnostics_are_declared_and_documented(start, name, tmp_path):
+def test_parameters_topics_services_and_diagnostics_are_as_declared_and_documented(
+    start, name, tmp_path
+):
     given = dict(REQUESTED.get(name, {}))
     if name == "wrench_compensation_node":
         path = tmp_path / "sensor.json"
         Calibration(np.zeros(6), 1.0, np.zeros(3)).write(path, "flange")
         given["calibration_file"] = str(path)
     node = start(name, without_description(name), **given)
+    check_parameters(node, name, {*NEEDED.get(name, {}), *given})
     interface = interface_of(name)
     callbacks = {Path(one.topic_name).name: one.callback for one in node.subscriptions}
     if "robot_description" in callbacks:
@@ -174,9 +177,8 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
     assert [name for name in named if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("name", NODES)
-def test_parameters_are_described_to_ros_as_declared(start, name):
-    node = start(name, without_description(name))
+def check_parameters(node, name, given):
+    """Check that ROS has the parameters of a node as declared, with defaults if not given."""
     for one in interface_of(name).parameters:
         if one.per not in ("", "joint"):
             continue
@@ -186,7 +188,7 @@ def test_parameters_are_described_to_ros_as_declared(start, name):
         assert (found.additional_constraints, found.read_only) == (one.remarks, one.read_only)
         ranges = [(x.from_value, x.to_value) for x in found.floating_point_range]
         assert ranges == ([one.range] if one.range else [])
-        if one.name not in NEEDED.get(name, {}) and not one.per:
+        if one.name not in given and not one.per:
             value = node.get_parameter(one.name).value
             assert (tuple(value) if isinstance(value, list) else value) == one.default
 

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 import signal
 import time
 
@@ -22,10 +20,8 @@ from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.force_sensor import STILL, Calibration
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.wrench_compensation.interface import WrenchCompensationSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -181,17 +177,3 @@ def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path):
         assert str(path) in probe.said("sensor")
         assert process.stop(signal.SIGTERM) == 0
     assert path.read_text() == text
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"sensor_frame": None}, "sensor_frame"),
-        ({"limits": (1.0,) * 5}, "limits has shape (5,)"),
-        ({"limits": (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)}, "limits must be positive"),
-        ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be finite"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(change, said):
-    with pytest.raises(ArgumentError, match=re.escape(said)):
-        WrenchCompensationSettings(**{"sensor_frame": "flange"} | change)

@@ -29,12 +29,21 @@ def running(page, source):
         thread.join()
 
 
+FEWER_FRAMES = """
+const draw = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (callback) => setTimeout(() => draw(callback), 100);
+"""
+"""A page draws ten times a second, and not as often as it can: without a graphics card that takes
+both cores."""
+
+
 class Seen:
     """A page in the browser."""
 
     def __init__(self, started, address, width=640, height=480):
         self.page = started.new_page(viewport={"width": width, "height": height})
         self.page.set_default_timeout(1e3 * TIMEOUT)
+        self.page.add_init_script(FEWER_FRAMES)
         self.requested, self.errors = [], []
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))

@@ -4,10 +4,6 @@
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
-
 import numpy as np
 import pytest
 
@@ -158,30 +154,6 @@ def look(folder, name, contents):
     return looks(URDF.format(mesh=name), folder / "r.urdf")
 
 
-COLLADA = trimesh.creation.box().export(file_type="dae").decode()
-
-
-def exploding(levels, each):
-    """Return a COLLADA file with nodes of nodes, each to the power of levels meshes."""
-    begin, end = COLLADA.index("<library_visual_scenes"), COLLADA.index("</library_visual_scenes>")
-    mesh = re.search("<instance_geometry.*?</instance_geometry>", COLLADA, re.DOTALL)[0]
-    nodes = f"<node id='n0'>{mesh}</node>"
-    for k in range(levels):
-        copies = f"<instance_node url='#n{k}'/>" * each
-        nodes += f"<node id='n{k + 1}'>{copies}</node>"
-    library = f"<library_nodes>{nodes}</library_nodes><library_visual_scenes>"
-    scene = f"<visual_scene id='scene'><node><instance_node url='#n{levels}'/></node>"
-    return (COLLADA[:begin] + library + scene + "</visual_scene>" + COLLADA[end:]).encode()
-
-
-def zipped(size):
-    """Return an archive with a mesh of zeros."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.stl", b"\0" * size)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "contents", "said"),
     [
@@ -189,8 +161,7 @@ def zipped(size):
         ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
         ("a.dae", b"<COLLADA/>", ""),
         ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 9999999999\nend_header\n", ""),
-        ("a.zae", zipped(1000), "must end in .stl"),
-        ("a.zip", zipped(10**7), "must end in .stl"),
+        ("a.zae", b"", "must end in .stl"),
         ("a", b"", "must end in .stl"),
     ],
 )
@@ -202,16 +173,8 @@ def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
     assert [part.body for part in parts].count(0) == 1  # the box of the tool
 
 
-def test_nodes_of_nodes_are_read(tmp_path):
-    parts, problems = look(tmp_path, "a.dae", exploding(2, 3))
-    assert not problems
-    assert len(parts[0].mesh.faces) == 9 * 12
-
-
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf"]
-)
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf"])
 def test_real_robots_have_all_their_meshes(name):
     path = robot(name)
     model = mbs.Model.from_urdf(path)

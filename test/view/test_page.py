@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from http.client import HTTPConnection
 
 import numpy as np
@@ -397,15 +396,6 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
     connection.close()
 
 
-def test_a_taken_port_is_refused():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(ArgumentError, match=str(port)):
-            Page(ARM, PageOptions(robot_path("arm7"), port=port))
-
-
 def test_the_default_port_is_a_free_one():
     first = Page(ARM, PageOptions(robot_path("arm7")))
     second = Page(ARM, PageOptions(robot_path("arm7")))
@@ -424,8 +414,3 @@ def test_the_layers_are_those_that_are_named():
         assert not drawn(page, "torques")
     finally:
         page.close()
-
-
-def test_an_unknown_layer_is_refused():
-    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid: all, body frames, "):
-        Page(ARM, PageOptions(layers=["shadows"], port=0))

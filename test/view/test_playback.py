@@ -165,7 +165,7 @@ def test_motions_of_other_robots_and_without_states_are_refused(page, swing):
         Playback(page, batch.series)
 
 
-@pytest.mark.parametrize("every", [1, 7, 100, 499])
+@pytest.mark.parametrize("every", [7, 499])
 def test_the_robot_moves_by_time_whatever_rows_are_stored(page, swing, every):
     """Between rows it moves on: with few rows too it is near the motion."""
     rows = swing.rows(np.unique(np.append(np.arange(0, len(swing), every), len(swing) - 1)))
@@ -223,27 +223,18 @@ def test_motions_of_floating_bases_are_shown():
     np.testing.assert_array_equal(states.tau, motion.tau)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_motion_is_written_as_one_file_that_plays(dark, tmp_path):
+def test_a_motion_is_written_as_one_file_that_plays(tmp_path):
     short = simulate(ARM, Q, duration=0.1).series
-    page = Page(ARM, PageOptions(dark=dark, port=0))
+    page = Page(ARM, PageOptions(dark=True, port=0))
     file = tmp_path / "scene.html"
     try:
         write_html(page, Playback(page, short), file)
     finally:
         page.close()
     html = file.read_text()
-    assert f"darkMode:{str(dark).lower()}" in html
+    assert "darkMode:true" in html
     assert "</html>" in html
     assert len(html) > 500_000
-
-
-def test_other_kinds_of_files_are_refused(page, tmp_path):
-    playback = Playback(page, simulate(ARM, Q, duration=0.1).series)
-    with pytest.raises(ArgumentError, match=r"ends in \.html; got .*a\.png"):
-        write_html(page, playback, tmp_path / "a.png")
-    with pytest.raises(ArgumentError, match="no folder"):
-        write_html(page, playback, tmp_path / "no" / "a.html")
 
 
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])

@@ -16,7 +16,7 @@ from robots import all_files, robot
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from simulated.mujoco_arm import bare
+from simulated.mujoco_arm import bare, compiled
 
 STEP = 0.002
 ARMS = {
@@ -31,18 +31,11 @@ ARMS = {
 class Arm:
     """An arm in MuJoCo, with brakes, and its compensator."""
 
-    def __init__(self, name, damping=0.05, load=None, **settings):
+    def __init__(self, name):
         path, posture = ARMS[name]
         text = bare(path)
-        spec = mujoco.MjSpec.from_string(text)
-        if load is not None:
-            link, mass = load
-            spec.body(link).add_body().add_geom(
-                type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[1e-3, 0, 0], mass=mass
-            )
-        self.model = spec.compile()
+        self.model = compiled(text)
         self.model.opt.timestep = STEP
-        self.model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         self.data = mujoco.MjData(self.model)
         self.posture = np.array(posture)
         self.data.qpos[:] = self.posture
@@ -53,8 +46,7 @@ class Arm:
                 joints=tuple(names[::-1]),  # not the order of the simulation
                 compensates_itself=False,
                 ramp_time=0.5,
-                damping=(damping,) * len(names),
-                **settings,
+                damping=(0.05,) * len(names),
             )
         )
         self.core.describe(text, 0.0)

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip("rclpy")
 
@@ -148,10 +147,7 @@ NAN_AT_4 = np.where(np.arange(7) == 3, np.nan, Q)
 @pytest.mark.parametrize(
     ("kind", "change", "named"),
     [
-        ("duplicate_joints", {"names": (*JOINTS, "joint2"), "q": [*Q, 1.0], "qd": ()}, "joint2"),
-        ("position_length", {"q": Q[:-1]}, "6 position"),
         ("not_finite", {"q": NAN_AT_4}, "joint4 = nan"),
-        ("no_joints", {"names": ("wheel",), "q": [1.0], "qd": ()}, "joint1"),
         ("time_backwards", {"stamp": SECOND}, "99.01"),
     ],
 )
@@ -300,21 +296,6 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     bench.receive("dynamics_node/desired", point(q=Q[:-1]))
     assert torques() is None
     assert bench.status("desired")[0] == WARN
-
-
-def test_desired_points_are_answered_with_goals_of_position_servos(asked, tmp_path):
-    servo = {"stiffness": 200.0, "damping": 0.0, "friction": 0.0, "offset": 0.0}
-    path = tmp_path / "servos.yaml"
-    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in JOINTS}}))
-    bench = asked(servos_file=str(path))
-    for _ in range(2):
-        bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=Q))
-        bench.node.now += 2 * SECOND
-    first, second = (np.array(goals.data) for goals in bench.published["servo_goals"])
-    np.testing.assert_allclose(first, Q, atol=1e-12)
-    np.testing.assert_allclose(second, Q + mbs.gravity_torques(MODEL, Q) / 200.0, rtol=1e-9)
-    bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=Q * np.nan))
-    assert len(bench.published["servo_goals"]) == 2
 
 
 def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):

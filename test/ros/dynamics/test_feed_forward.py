@@ -75,18 +75,6 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
     assert rejection.reason.endswith("b")
 
 
-def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, DynamicsSettings(publish=("desired_torques",)))
-    measured = np.linspace(-1.0, 1.0, 7)
-    q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
-    q[[3, 1]], qd[[3, 1]], qdd[[3, 1]] = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
-    point = [0.1, 0.2], [0.3, 0.4], [0.5, 0.6], []
-    (answer,) = answers_to(robot, ("joint4", "joint2"), [point], measured)
-    assert answer.places == [3, 1]
-    np.testing.assert_allclose(answer.torques, mbs.inverse_dynamics(model, q, qd, qdd), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("names", "points", "kind", "said"),
     [
