@@ -45,6 +45,7 @@ QUADRUPEDS = {
 OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
     "body": lambda model: leaves(model)[0],
     "joints": lambda model: (model.joint_names[0], model.joint_names[model.n // 2]),
+    "order": lambda model: 3,
 }
 """A value for each option that an algorithm cannot do without."""
 

@@ -106,6 +106,7 @@ def algorithm_counts(
     chosen: dict[str, tuple[Any, str]] = {
         "body": (tip, f" of {tip}"),
         "joints": (tuple(middle), "".join(f" by {joint}" for joint in middle)),
+        "order": (3, " of order 3"),
     }
     rows = []
     for function in functions:

@@ -156,6 +156,9 @@ class Algorithm(Dispatcher):
         if "representation" in complete:
             named = checked(complete["representation"], auto=True)
             complete["representation"] = "body_fixed" if named == AUTO else named
+        order = complete.get("order", 0)
+        if not isinstance(order, int) or order < 0:
+            raise ArgumentError(f"order must be an integer of at least 0; got {order!r}")
         return {name: _constant(name, value) for name, value in complete.items()}
 
     def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:

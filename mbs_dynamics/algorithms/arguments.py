@@ -15,6 +15,7 @@ from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, compiled_on, model_inp
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.separation import wrench_links
 from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
@@ -30,6 +31,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "u": ("..., n", "increments of the positions of the joints, rad or m"),
     "v": ("..., n", "displacements of the joints, velocities times a time, rad or m"),
     "q2": ("..., nq", "other positions of the joints, rad or m"),
+    "motion": (
+        "..., order + 2, n",
+        "positions of the joints and their time derivatives, one row each",
+    ),
     "wrenches": (
         "..., nb, 6",
         "applied wrenches on the bodies, one row (moment N m, force N) each",
@@ -152,6 +157,11 @@ def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str,
 def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the shape of an array argument with these axes, without batch axes."""
     sizes = {"n": model.n, "nq": model.nq, "nb": model.nb}
+    if name == "motion":  # q and its time derivatives, as many as the equations with order need
+        rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
+        instead = "twists, accelerations and jerks, which take arrays of any size"
+        check_single(model.joints, "motion of twist_derivatives", *rows, instead=instead)
+        sizes["order + 2"] = options["order"] + 2
     if name == "screws":  # one for each of the named joints
         joints = options["joints"]
         sizes["m"] = len(joints) if isinstance(joints, Sequence) else 0

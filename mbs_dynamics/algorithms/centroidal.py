@@ -25,6 +25,7 @@ from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
     "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
     "centroidal_momentum_bias",
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
@@ -100,6 +101,17 @@ def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
     Raises SingularError if no moving body has mass.
     """
     return np.asarray(centroidal_momentum_matrix(model, q)[3:] * (1.0 / total_mass(model)))
+
+
+@algorithm(invariant=True, frame_free=True)
+def center_of_mass_jacobian_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+    """Return the time derivative (..., 3, n) of :func:`center_of_mass_jacobian`.
+
+    The acceleration of the centre of mass is J qdd + Jdot qd. Source and errors are those of
+    :func:`centroidal_momentum_matrix_rate`.
+    """
+    rate = centroidal_momentum_matrix_rate(model, q, qd)
+    return np.asarray(rate[3:] * (1.0 / total_mass(model)))
 
 
 def total_mass(model: Tree) -> Any:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches that joints transmit."""
+"""Wrenches that joints transmit, and their constraint part, borne by the bearings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.separation import wrench_links
-from mbs_dynamics.representation import dynamic_operators
+from mbs_dynamics.representation import dynamic_operators, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
-__all__ = ["joint_wrenches"]
+__all__ = ["joint_reactions", "joint_wrenches"]
 
 
 @algorithm(invariant=False, fixed_joints=True)
@@ -67,3 +67,32 @@ def joint_wrenches(
         for name, i in zip(joints, moved, strict=True)
     ]
     return np.array(results).reshape(-1, 6)
+
+
+@algorithm(invariant=False)
+def joint_reactions(
+    model: Tree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: Wrenches | None = None,
+    *,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the constraint wrench (..., nb, 6) in the bearing of each joint, moment first.
+
+    It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e for each rotation of
+    the joint about an axis e, a force for each translation. It is reciprocal to the joint screws,
+    S_i^T W = 0. Moments are in N m, forces in N. Arguments and errors are those of
+    :func:`joint_wrenches`.
+
+    The constraint wrench that Mueller (dynamics) omits from (67a).
+    """
+    rep = dynamic_operators(representation, model, q)
+    W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
+    for i, _ in model.outward():
+        actuator = model.bodies[i].joint.actuators
+        if rep.name != "body_fixed":
+            actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
+        reactions[i] = W[i] - actuator @ (rep.screw(i).T @ W[i])
+    return model.by_body(reactions)

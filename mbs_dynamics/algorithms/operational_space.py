@@ -37,7 +37,12 @@ from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
-__all__ = ["null_space_projector", "operational_space_bias", "operational_space_inertia"]
+__all__ = [
+    "dynamically_consistent_inverse",
+    "null_space_projector",
+    "operational_space_bias",
+    "operational_space_inertia",
+]
 
 SINGULAR = 1e-12
 """Share of the inverse inertia along a row, with that of the other rows taken off, that is none."""
@@ -68,6 +73,26 @@ def operational_space_inertia(
 
 
 @algorithm(invariant=False, joint_space_only=True)
+def dynamically_consistent_inverse(
+    model: Tree,
+    q: ArrayLike,
+    body: str,
+    *,
+    damping: ArrayLike | None = None,
+    rows: str | Sequence[int] = "all",
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the inverse Jbar = M^-1 J^T Lambda (..., n, m) of the Jacobian of a body or link.
+
+    J Jbar = I without damping, and Jbar V has the least kinetic energy of all qd with J qd = V. Its
+    transpose takes torques to wrenches. Errors are those of :func:`operational_space_inertia`.
+
+    Khatib (1987), eq. (38).
+    """
+    return np.asarray(Task(model, q, body, damping, rows, representation).inverse())
+
+
+@algorithm(invariant=False, joint_space_only=True)
 def null_space_projector(
     model: Tree,
     q: ArrayLike,
@@ -79,15 +104,13 @@ def null_space_projector(
 ) -> FloatArray:
     """Return N = I - Jbar J (..., n, n): N qd leaves the twist of a body or link as it is.
 
-    Jbar = M^-1 J^T Lambda is the dynamically consistent inverse of the Jacobian. Torques N^T tau_0
-    do not accelerate the body, J M^-1 N^T = 0. With damping that holds up to the directions that
-    are damped. Errors are those of :func:`operational_space_inertia`.
+    Torques N^T tau_0 do not accelerate the body, J M^-1 N^T = 0. With damping that holds up to the
+    directions that are damped. Errors are those of :func:`operational_space_inertia`.
 
-    Khatib (1987), eqs. (38) and (41), for torques.
+    Khatib (1987), eq. (41), for torques.
     """
     task = Task(model, q, body, damping, rows, representation)
-    inverse = task.factors.solution(task.J.T) @ task.inertia()
-    return np.asarray(np.eye(model.n) - inverse @ task.J)
+    return np.asarray(np.eye(model.n) - task.inverse() @ task.J)
 
 
 @algorithm(invariant=False)
@@ -150,3 +173,7 @@ class Task:
             return positive(value, self.singular, above=least[k])
 
         return Factors(A, pivot).inverse()
+
+    def inverse(self) -> Array:
+        """Return Jbar (n, m)."""
+        return self.factors.solution(self.J.T) @ self.inertia()

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities of points fixed to bodies, and twists and Jacobians of frames at points.
+"""Velocities, accelerations and Jacobians of points fixed to bodies, and of frames at points.
 
 A point is an array and an input of the kernels: other points do not recompile.
 """
@@ -13,13 +13,20 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.representation import BodyFixed, operators, screws_at
 from mbs_dynamics.representation.tree import Tree
 
-__all__ = ["frame_jacobian", "frame_twist", "point_velocity"]
+__all__ = [
+    "frame_jacobian",
+    "frame_twist",
+    "point_acceleration",
+    "point_jacobian",
+    "point_velocity",
+]
 
 
 @algorithm(invariant=False)
@@ -74,6 +81,33 @@ def point_velocity(
     for i in reversed(model.path(frame.body)):  # into the axes of body after body
         velocity = rep.transform(i).back(velocity)
     return np.asarray(velocity)
+
+
+@algorithm(invariant=True)
+def point_acceleration(
+    model: Tree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, point: ArrayLike, body: str
+) -> FloatArray:
+    """Return the acceleration (..., 3) in m/s^2 of a point fixed to a body, in the inertial frame.
+
+    It is the time derivative of :func:`point_velocity`, without gravity.
+
+    By truncated Taylor series along the motion.
+    """
+    positions, rates = model.position_series((q, qd)), series_of((qd, qdd))
+    velocity = point_velocity(model, positions, rates, point, body)
+    return np.asarray(derivative_of(velocity, 1))
+
+
+@algorithm(invariant=True)
+def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
+    """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
+
+    The velocity is :func:`point_velocity`.
+
+    The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
+    """
+    J = frame_jacobian(model, q, point, body, representation="hybrid")
+    return np.asarray(J[3:])
 
 
 def frame_at(model: Tree, point: Array, body: str) -> Frame:

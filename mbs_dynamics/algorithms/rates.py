@@ -1,10 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations, jerks and Jacobian rates: time derivatives of the recursions.
+"""Accelerations, jerks and Jacobian rates: time derivatives of the recursions, of any order.
 
 The equations of twists and Jacobians are evaluated with truncated Taylor series in place of
 numbers, expanded at the present pose. The first order yields the acceleration recursions of Mueller
-(dynamics), eqs. (66c), (70d) and (75d), the second order his jerks.
+(dynamics), eqs. (66c), (70d) and (75d), the second order his jerks. The order is not limited; the
+cost is O(n) and grows with the square of the order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
-__all__ = ["accelerations", "jacobian_rate", "jacobian_second_rate", "jerks"]
+__all__ = ["accelerations", "jacobian_rate", "jacobian_second_rate", "jerks", "twist_derivatives"]
 
 
 @algorithm(invariant=False)
@@ -63,6 +64,24 @@ def jerks(
     and (33) lacks the rate of R^T.
     """
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
+
+
+@algorithm(invariant=False)
+def twist_derivatives(
+    model: Tree,
+    motion: ArrayLike,
+    order: int,
+    *,
+    bodies: Sequence[str] | None = None,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return d^k V_i / dt^k (..., nb, 6) for k = ``order``, of all bodies or of the named ones.
+
+    Order 0 returns the twists, 1 the accelerations, 2 the jerks, 3 the snaps, and so on.
+
+    Raises ArgumentError for a negative order.
+    """
+    return _derivative_of_twists(model, list(motion), bodies, representation)  # type: ignore[arg-type]
 
 
 @algorithm(invariant=False)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -100,3 +101,10 @@ class Motion:
             positions=self.position_names,
             name=self.method,
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write ``series`` to a file .csv or .npz, which ``TimeSeries.read`` reads.
+
+        Raises ArgumentError for another ending, or for a batch.
+        """
+        self.series.write(path)

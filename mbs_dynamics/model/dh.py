@@ -25,8 +25,8 @@ adds q_i to theta, a prismatic one adds it to d; the rods of a prismatic link ha
 q_i = 0.
 
 In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
-i: B_i is the transformation above. The two rods are those of the classical convention; a link with
-mass needs a ``com`` there.
+i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
+``com`` there, or is a point at the origin.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class DHTable:
 
 
 def describe(
-    table: DHTable | Sequence[DHRow | Mapping[str, Any]], gravity: ArrayLike
+    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]], gravity: ArrayLike
 ) -> Description:
     """Return the bodies of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
@@ -151,7 +151,7 @@ def describe(
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
-    diagnostics = [*_warnings(bodies, rows), *diagnose(bodies, if_massless="note")]
+    diagnostics = [*_warnings(bodies, rows, modified), *diagnose(bodies, if_massless="note")]
     return Description(described.name, bodies, gravity, frames, diagnostics)
 
 
@@ -197,15 +197,11 @@ def link_inertia(row: DHRow) -> Inertia:
 
 def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inertia:
     """Return the inertia of a link in the frame of its body; ``shape`` is the pose of its frame."""
-    if row.com is None:
-        if row.inertia_at_com is not None:
-            raise ModelError(f"{where} has an inertia_at_com without a com")
-        if not modified:
-            return link_inertia(row)
-        if row.mass:
-            raise ModelError(f"{where} has a mass of {row.mass:g} kg without a com")
-        return Inertia.zero()
-    com = checks.numbers(f"com of {where}", row.com, (3,))
+    if row.com is None and row.inertia_at_com is not None:
+        raise ModelError(f"{where} has an inertia_at_com without a com")
+    if row.com is None and not modified:
+        return link_inertia(row)
+    com = np.zeros(3) if row.com is None else checks.numbers(f"com of {where}", row.com, (3,))
     tensor = np.zeros((3, 3))
     if row.inertia_at_com is not None:
         given = row.inertia_at_com
@@ -225,7 +221,7 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
     rows = []
     for i, given in enumerate(table):
         try:
-            row = given if isinstance(given, DHRow) else DHRow(**given)
+            row = DHRow(**given) if isinstance(given, Mapping) else DHRow(*given)
         except TypeError:
             raise ArgumentError(
                 f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, the "
@@ -257,12 +253,18 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     return DHRow(**values)
 
 
-def _warnings(bodies: Sequence[Body], rows: Sequence[DHRow]) -> Iterator[Diagnostic]:
+def _warnings(
+    bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool
+) -> Iterator[Diagnostic]:
     for body, row in zip(bodies, rows, strict=True):
         link = f"link {body.name!r}"
-        if row.mass > 0.0 and row.com is None and row.a == row.d == 0.0:
-            text = f"has a mass of {row.mass:g} kg but no length (a = d = 0): taken as a point"
-            yield Diagnostic(link, text)
+        if row.mass > 0.0 and row.com is None and (modified or row.a == row.d == 0.0):
+            lacking = "com" if modified else "length (a = d = 0)"
+            yield Diagnostic(
+                link,
+                f"has a mass of {row.mass:g} kg but no {lacking}: taken as a point at the origin "
+                "of its frame, without inertia about it",
+            )
         for angle, value in (("alpha", row.alpha), ("theta", row.theta)):
             if abs(value) > 2 * pi:
                 text = f"{angle} is {value:g} rad, more than a turn; are these degrees?"

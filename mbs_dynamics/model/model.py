@@ -231,7 +231,7 @@ class Model(Value):
 
     @staticmethod
     def from_dh(
-        table: DHTable | Sequence[DHRow | Mapping[str, Any]],
+        table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
         *,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> Model:
@@ -242,7 +242,8 @@ class Model(Value):
         without masses is a model for kinematics.
 
         :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
-            :class:`~mbs_dynamics.model.dh.DHRow`, or a mapping with its fields.
+            :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
+            fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
         :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81
             along -Z_1 by default.
         :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for

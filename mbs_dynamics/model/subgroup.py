@@ -80,6 +80,14 @@ class Subgroup(Value):
         constants: FloatArray = checks.snap(np.tensordot(self._dual, brackets, 1))
         return constants
 
+    @cached_property
+    def actuators(self) -> FloatArray:
+        """(6, k) wrenches A of unit actuators, with S^T A = I: couples and forces along axes."""
+        A = np.zeros(self.basis.shape)
+        A[:3, self._turning] = self.basis[:3, self._turning]
+        A[3:, self._sliding] = self._along.T
+        return A if self._at_body else np.asarray(se3.Ad(se3.inverse(self.frame)).T @ A)
+
     def seen_from(self, C: FloatArray) -> Subgroup:
         """Return the same motion of a body with another frame, which has the pose C (4, 4)."""
         if self.nv == 1:

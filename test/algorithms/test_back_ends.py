@@ -52,9 +52,9 @@ def values(model):
     single = [joint.name for joint in model.joints if joint.nv == 1]
     rates = dict(zip(("v", "tau", "qddd", "qdddd"), rng.normal(size=(4, model.n)), strict=True))
     return {
-        **{"q": q, "q2": model.random_state(3).q, "qd": qd, "qdd": qdd, **rates},
+        **{"q": q, "q2": model.random_state(3).q, "qd": qd, "qdd": qdd, **rates, "order": 2},
         **{"body": leaves(model)[-1], "joints": tuple(single[:2]), "point": (0.1, 0.2, 0.3)},
-        "screws": rng.normal(size=(2, 6)),
+        **{"screws": rng.normal(size=(2, 6)), "motion": rng.normal(size=(4, model.n))},
         **{"wrenches": rng.normal(size=(model.nb, 6)), "damping": 0.1},
         **{"base_twist": rng.normal(size=6), "base_acceleration": rng.normal(size=6)},
     }
@@ -84,6 +84,8 @@ def evaluated(function, name):
 @pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["arm7"]))
 @pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
 def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
+    if name in ROBOTS[2:] and function is mbs.twist_derivatives:
+        pytest.skip("takes joints of one degree of freedom")
     program, arrays, expected = evaluated(function, name)
     if evaluator == "exported":
         status, results = c_function(program, tmp_path)(*arrays.values())

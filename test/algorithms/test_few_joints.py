@@ -73,11 +73,13 @@ def values(model, rng, batch):
         "body": [*model.frames][-1],
         "reference": next(iter(model.frames)),
         "joints": joints,
+        "order": 2,
         "screws": rng.normal(size=(*batch, len(joints), 6)),
         "point": rng.normal(size=(*batch, 3)),
         "target": np.broadcast_to(np.eye(4), (*batch, 4, 4)).copy(),
         "base_twist": rng.normal(size=(*batch, 6)),
         "base_acceleration": rng.normal(size=(*batch, 6)),
+        "motion": rng.normal(size=(*batch, 4, n)),
     }
 
 

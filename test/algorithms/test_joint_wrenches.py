@@ -63,31 +63,37 @@ def test_a_cantilever(representation):
 
     W = mbs.joint_wrenches(model, *rest, load, **same)
     assert_close(hybrid(W), expected, 1e-14)
+    expected[0][2] = expected[1][1] = 0.0  # what the motors hold
+    assert_close(hybrid(mbs.joint_reactions(model, *rest, load, **same)), expected, 1e-14)
 
 
 def test_a_nut_on_a_spindle():
-    """The motor turns the nut; the thread, a part of the bearing, lifts it."""
+    """The motor turns the nut; the thread, a part of the bearing, lifts it and pushes it round."""
     pitch = 0.02
     model = single([0, 0, 1, 0, 0, pitch], com=(0.0, 0.0, 0.0))
     rest = [[0.7], [0.0], [0.0]]
     assert_close(mbs.inverse_dynamics(model, *rest), [2.0 * G * pitch], 1e-14)
     assert_close(mbs.joint_wrenches(model, *rest), [[0, 0, 0, 0, 0, 2 * G]], 1e-14)
+    expected = [[0, 0, -2 * G * pitch, 0, 0, 2 * G]]
+    assert_close(mbs.joint_reactions(model, *rest), expected, 1e-14)
 
 
 @pytest.mark.long
 @every_representation
 @every_mechanism
-def test_torques_are_the_parts_of_wrenches_along_the_joints(name, representation):
+def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
     mechanism, motion, loads = state(name)
     model, reference = mechanism.model, Reference(mechanism, motion[0])
     same = {"representation": representation}
     for wrenches in (None, loads):
         W = mbs.joint_wrenches(model, *motion, wrenches, **same)
+        reaction = mbs.joint_reactions(model, *motion, wrenches, **same)
         tau = np.zeros(mechanism.n)
         for i, body in enumerate(model.bodies):
             D = mbs.convert_twist(
                 np.eye(6), reference.C[i], source="body_fixed", target=representation
             ).T
             S = D @ mechanism.screws[i]
+            assert_close(S @ reaction[i], 0.0)
             tau[body.joint.coordinate] += body.joint.ratio * (S @ W[i])
         assert_close(tau, reference.inverse_dynamics(*motion[1:], wrenches, representation))

@@ -7,11 +7,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from arms import ARMS, Pinocchio, every_arm, model_of
+from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.manipulability import (
     manipulability,
+    manipulability_gradient,
 )
 
 ROWS = {"all": range(6), "angular": range(3), "linear": range(3, 6), (1, 3, 5): (1, 3, 5)}
@@ -61,12 +63,34 @@ def test_a_planar_arm_by_hand():
     q = random_q(model, 20)
     w = manipulability(model, q, "tip", rows=(3, 4))
     assert_close(w, 0.15 * np.abs(np.sin(q[:, 1])), 1e-14)
+    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
+    slope = 0.15 * np.cos(q[:, 1]) * np.sign(np.sin(q[:, 1]))
+    assert_close(gradient, np.stack([0.0 * slope, slope], axis=-1), 1e-14)
+
+
+def assert_gradient(model, q, body, rows, tolerance=1e-7):
+    h = 1e-5
+    steps = h * np.eye(model.n)
+    ahead = manipulability(model, q + steps, body, rows=rows)
+    behind = manipulability(model, q - steps, body, rows=rows)
+    found = manipulability_gradient(model, q, body, rows=rows)
+    scale = np.abs(found).max()
+    np.testing.assert_allclose(found, (ahead - behind) / (2 * h), 0.0, tolerance * (1 + scale))
+
+
+@every_mechanism
+def test_gradient_of_mechanisms(name):
+    model = MECHANISMS[name].model
+    for body in {model.body_names[0], model.body_names[-1]}:
+        for rows in ("all", "linear"):
+            assert_gradient(model, random_q(model), body, rows)
 
 
 @pytest.mark.parametrize("joint", [2, 4])
 def test_singular_ur5(joint):
-    """The elbow stretched, or the wrist aligned."""
+    """The elbow stretched, or the wrist aligned: w and its gradient are zero, and no NaN."""
     model = model_of("ur5_robot")
     q = random_q(model)
     q[joint] = 0.0
     assert manipulability(model, q, "tool0") == 0.0
+    assert np.array_equal(manipulability_gradient(model, q, "tool0"), np.zeros(6))

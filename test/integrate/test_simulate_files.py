@@ -40,7 +40,7 @@ def test_a_motion_is_read_back_from_its_file(tmp_path, suffix, joints):
     model = CHAIN if joints is None else floating(joints)
     control = {"control": lambda t, q, qd: -qd}
     motion = simulate(model, model.random_state().q, np.arange(model.n), duration=0.02, **control)
-    motion.series.write(tmp_path / f"motion{suffix}")
+    motion.save(tmp_path / f"motion{suffix}")
     read = TimeSeries.read(tmp_path / f"motion{suffix}")
     for name in ("t", "q", "qd", "qdd", "tau"):
         np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
@@ -56,9 +56,9 @@ def test_a_motion_is_read_back_from_its_file(tmp_path, suffix, joints):
 def test_a_batch_and_other_endings_are_refused(tmp_path):
     batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
     with pytest.raises(ArgumentError, match=r"one simulation, not a batch \(2,\)"):
-        batch.series.write(tmp_path / "batch.csv")
+        batch.save(tmp_path / "batch.csv")
     with pytest.raises(ArgumentError, match=r"\.csv or \.npz"):
-        simulate(CHAIN, *START, duration=0.01).series.write(tmp_path / "motion.bag")
+        simulate(CHAIN, *START, duration=0.01).save(tmp_path / "motion.bag")
     assert not list(tmp_path.iterdir())
 
 

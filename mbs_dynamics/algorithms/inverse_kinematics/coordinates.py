@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mbs_dynamics.algorithms.configurations import displaced
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import contradictions, single_coordinates, velocity_names
 from mbs_dynamics.model.model import Model
@@ -44,9 +45,20 @@ class Coordinates(NamedTuple):
     """Length in m of the path from the first joint to the body; see :func:`reach`."""
 
     @classmethod
-    def of(cls, model: Model, body: str) -> Coordinates:
-        """Return those of a model; raise ModelError if limits leave one of them no value."""
-        names, columns = velocity_names(model.joints), moving_coordinates(model, body)
+    def of(cls, model: Model, body: str, held: Sequence[str] = ()) -> Coordinates:
+        """Return those of a model without the held ones, named by joint or by velocity.
+
+        Raises ModelError if limits leave a coordinate no value, UnknownJointError.
+        """
+        if isinstance(held, str) or not all(isinstance(name, str) for name in held):
+            raise ArgumentError(f"held must be a sequence of names of joints; got {held!r}")
+        names = velocity_names(model.joints)
+        gone: set[int] = set()
+        for name in held:
+            gone.update([names.index(name)] if name in names else model.joint(name).velocities)
+        columns = [k for k in moving_coordinates(model, body) if k not in gone]
+        if not columns:
+            raise ArgumentError(f"held leaves no joint that moves {body!r}; got {list(held)}")
         for k, message in contradictions(model.lower, model.upper).items():
             if k in columns:
                 raise ModelError(f"joint {names[k]!r}: {message}")
@@ -55,9 +67,9 @@ class Coordinates(NamedTuple):
         places[single] = at
         periodic, slides = np.ones(model.n, bool), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
-            columns_of_joint = joint.velocities
-            periodic[columns_of_joint] &= joint.is_periodic and joint.ratio == round(joint.ratio)
-            slides[columns_of_joint] |= ~joint.screws[:3].any(axis=0)
+            own = joint.velocities
+            periodic[own] &= joint.is_periodic and joint.ratio == round(joint.ratio)
+            slides[own] |= ~joint.screws[:3].any(axis=0)
         return cls(
             model,
             columns,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ def inverse_kinematics(
     weights: ArrayLike | None = None,
     position_first: bool = False,
     q0: ArrayLike | None = None,
+    held: Sequence[str] = (),
     starts: int = 20,
     seed: int = 0,
     max_iterations: int = 100,
@@ -85,11 +87,12 @@ def inverse_kinematics(
     then refer to the position, and ``angular_error`` is what is left.
 
     ``q0`` (..., nq), clipped to the limits, is the first start, by default in the middle of them.
+    ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
+    single velocities of them, by the names of ``velocity_names``.
     The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
     and for all targets. They are tried until the errors are within ``angular_tolerance`` in rad and
     ``linear_tolerance`` in m, each for at most ``max_iterations`` steps. Coordinates that do not
     move the body remain at q0. Revolute joints end as few turns from q0 as the limits allow.
-    ``model.locked`` returns a model whose other joints, or floating base, stay where they are.
 
     Minimises the weighted squares of the rotation vector and of the displacement, with lengths
     divided by that of the arm, by Levenberg-Marquardt steps within the limits, for all targets at
@@ -98,11 +101,11 @@ def inverse_kinematics(
     Raises ArgumentError for a wrong shape or type, non-finite numbers, negative weights or zeros
     alone, a target that is not a pose, a point together with a target pose, weights of rotations or
     ``position_first`` without one, or a body that no joint moves; ModelError if limits leave a
-    joint no position; UnknownBodyError.
+    joint no position; UnknownBodyError, UnknownJointError.
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-    coordinates = Coordinates.of(model, body)
+    coordinates = Coordinates.of(model, body, held)
     poses, position_only = _pose_or_position(target)
     if position_first and position_only:
         raise ArgumentError("position_first is for targets (..., 4, 4), which have an orientation")
