@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.common_masses import ROUNDING, CommonMasses
+from mbs_dynamics.identification.common_masses import (
+    CHANCE,
+    ROUNDING,
+    CommonMasses,
+    Explained,
+    by_chance,
+)
 from mbs_dynamics.timeseries.series import labelled
 
 MATTERS, LARGE = 0.05, 0.2
@@ -31,15 +37,17 @@ LACKING, SMALL = 0.25, 0.7
 """Shares of the gravity torques of the description: below the first torques are without gravity, if
 they are smaller than the second."""
 
+CERTAIN = 1e-3
+"""Probability of a sign by chance below which it is judged."""
+
 FREE = 0.1
 """Share of the gravity torques of a joint below which what is left of its torques is nothing."""
 
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
-DECISIVE = 4.5
-"""Sum of logarithms of squared residuals of joints by which factors must explain torques better: of
-two joints, a third of each residual."""
+FREEDOM = 6
+"""Least degrees of freedom with which common masses are compared with torques."""
 
 SAMPLES, FEWEST = 600, 4
 """Largest number of samples that are checked, and least number from which factors are judged."""
@@ -86,12 +94,15 @@ class Evidence:
         self.ratios, self.shares, self.sizes = self._gravity()
         deviations = given.gravity.std(axis=0)
         judged = (deviations > LARGE * deviations.max()) | (given.own is None)
-        self.signs = np.where(judged & (self.shares > EXPLAINED), np.sign(self.ratios), 0.0)
+        terms = 1 if given.own is None else 1 + given.own.shape[2]
+        count, k = given.measured.shape
+        free = max(count - terms - 2, 1)
+        chance = by_chance(free * self.shares / (1.0 - self.shares + 1e-12), 1, free)
+        judged &= (self.shares > EXPLAINED) & (chance < CERTAIN)
+        self.signs = np.where(judged, np.sign(self.ratios), 0.0)
         self.masses: CommonMasses | None = None
-        if given.masses is not None:
-            terms = len(self.ones) * (1 if given.own is None else 1 + given.own.shape[2])
-            if 2 * (given.masses.shape[2] + terms) <= given.measured.size:
-                self.masses = CommonMasses.of(without_own(given, given.masses), self.tau)
+        if given.masses is not None and count * k - k * terms - given.masses.shape[2] >= FREEDOM:
+            self.masses = CommonMasses.of(without_own(given, given.masses), self.tau, terms)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return how much of the gravity torques of the description is in torques, of k joints.
@@ -120,22 +131,31 @@ class Evidence:
         if self.masses is None:
             return self.ones
         factors = self.masses.factors()
-        explained = factors != 0.0
-        known = explained & (self.shares > EXPLAINED)
-        scaled = (factors * self.ratios)[known] if known.any() else factors[explained]
+        some = factors != 0.0
+        known = some & (self.shares > EXPLAINED)
+        scaled = (factors * self.ratios)[known] if known.any() else factors[some]
         if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
             return self.ones
         factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
-        same = explained & (factors > 1.0 / FACTOR) & (factors < FACTOR)
-        factors = factors / np.median(factors[same if same.any() else explained])
-        other = explained & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
+        same = some & (factors > 1.0 / FACTOR) & (factors < FACTOR)
+        factors = factors / np.median(factors[same if same.any() else some])
+        other = some & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
         g = np.where(other, factors, 1.0)
+        explained = self.masses.explained(g)
         for j in np.flatnonzero(other):  # without those that need no factor
             one = np.where(np.arange(len(g)) == j, 1.0, g)
-            g = one if self.masses.misfit(one) < self.masses.misfit(g) + DECISIVE else g
-        better = self.masses.misfit(g) < self.masses.misfit(self.ones) - DECISIVE
-        explains = (self.masses.shares(g)[g != 1.0] < EXPLAINED**2).all()
-        return g if better and explains else self.ones
+            if not explained.decisive(found := self.masses.explained(one)):
+                g, explained = one, found
+        changed = g != 1.0
+        if not changed.any() or not explained.decisive(self.given, int(changed.sum())):
+            return self.ones
+        return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
+
+    @cached_property
+    def given(self) -> Explained:
+        """What common masses explain of the torques as they are; only with ``masses``."""
+        assert self.masses is not None
+        return self.masses.explained()
 
     @property
     def absent(self) -> NDArray[np.bool_]:
@@ -171,12 +191,17 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
 
 
 def unexplained(seen: Evidence) -> float:
-    """Return the share of the squares of all torques, friction included, that no masses explain."""
+    """Return the share of the variance of all torques, friction included, that no masses explain.
+
+    It is divided by what it may be by chance.
+    """
+    from scipy.special import chdtri
+
     if seen.masses is None:
         return 0.0
-    whole = np.square(seen.torques.measured - seen.torques.measured.mean(axis=0)).sum(axis=0)
-    left = float(seen.masses.unexplained().sum())
-    return left / max(float((whole / seen.masses.left).sum()), 1e-300)
+    measured, free = seen.torques.measured, float(seen.given.freedoms.sum())
+    whole = float((measured.var(axis=0) / seen.given.variances).mean())
+    return seen.given.variance / max(whole * chdtri(free, CHANCE) / free, 1e-300)
 
 
 def scaled(columns: FloatArray) -> FloatArray:
