@@ -9,6 +9,7 @@ variances, corrected for the degrees of freedom, and by F tests.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,8 @@ class CommonMasses(NamedTuple):
     """(k,) residual variances by parameters of each joint alone."""
     freedoms: FloatArray
     """(k,) their degrees of freedom."""
+    inverses: FloatArray
+    """(k, p, p) those of the normal matrices of the joints alone."""
 
     @classmethod
     def of(cls, masses: FloatArray, tau: FloatArray, own: int) -> CommonMasses:
@@ -98,13 +101,13 @@ class CommonMasses(NamedTuple):
         """
         A = np.einsum("njp,njq->jpq", masses, masses)
         c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
-        return cls(A, c, d, np.full(len(d), float(len(tau) - own)), d, d).weighed()
+        inverses = np.array([_inverse(B) for B in A])
+        return cls(A, c, d, np.full(len(d), float(len(tau) - own)), d, d, inverses).weighed()
 
     def weighed(self) -> CommonMasses:
         """Return the equations with the residual variances by parameters of the joints alone."""
-        inverses = [_inverse(B) for B in self.A]
-        used = np.array([np.sum(B * P) for B, P in zip(self.A, inverses, strict=True)])
-        left = self.d - [y @ P @ y for y, P in zip(self.c, inverses, strict=True)]
+        used = (self.A * self.inverses).sum(axis=(1, 2))
+        left = self.d - np.einsum("jp,jpq,jq->j", self.c, self.inverses, self.c)
         left = np.maximum(left, max(ROUNDING**2 * float(self.d.mean()), 1e-300))
         free = np.maximum(np.round(self.counts - used), 0.0)
         logs, every = np.log(left / np.maximum(free, 1.0)), float(free.sum())
@@ -155,16 +158,16 @@ class CommonMasses(NamedTuple):
         return Explained(shares, free, rest, self.variances)
 
 
-def by_chance(
-    ratio: FloatArray | float, above: FloatArray | float, below: FloatArray | float
-) -> Any:
+def by_chance(ratio: FloatArray | float, above: FloatArray | float, below: Any = np.inf) -> Any:
     """Return the probability that the ratio of two variances of equal noise is so large.
 
-    ``above`` and ``below`` are their degrees of freedom.
+    ``above`` and ``below`` are their degrees of freedom: Paulson's approximation of the F
+    distribution (1942).
     """
-    from scipy.special import fdtrc
-
-    return fdtrc(above, below, np.maximum(ratio, 0.0))
+    a, b = 2.0 / (9.0 * np.maximum(above, 1e-3)), 2.0 / (9.0 * np.maximum(below, 1e-3))
+    root = np.cbrt(np.maximum(ratio, 0.0))
+    deviations = ((1.0 - b) * root - (1.0 - a)) / np.sqrt(b * root**2 + a)
+    return np.vectorize(math.erfc)(deviations / math.sqrt(2.0)) / 2.0
 
 
 def _inverse(A: FloatArray) -> FloatArray:

@@ -25,9 +25,9 @@ from mbs_dynamics.identification.torque_evidence import (
     MATTERS,
     Evidence,
     Torques,
+    none_explain,
     scaled,
     swings_freely,
-    unexplained,
     without_own,
 )
 from mbs_dynamics.timeseries import TimeSeriesError
@@ -158,7 +158,7 @@ def foreign(seen: Evidence) -> Found:
     sizes = np.maximum(given.measured.std(axis=0), given.described.std(axis=0))
     some = (seen.given.shares > REFUTED) & (ratios > REFUTES) & certain
     some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * given.measured.var(axis=0))
-    every = (seen.ones > 0.0) & (unexplained(seen) > FOREIGN**2)
+    every = (seen.ones > 0.0) & none_explain(seen, FOREIGN**2)
     return some if some.any() else every, 100.0 * seen.given.shares
 
 
@@ -277,7 +277,9 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
         return
-    if other.given.decisive(one.given, len(one.ones)) and unexplained(other) < (0.5 * FOREIGN) ** 2:
+    if other.given.decisive(one.given, len(one.ones)) and not none_explain(
+        other, (0.5 * FOREIGN) ** 2
+    ):
         raise TimeSeriesError(
             f"{name}: the torques do not belong to the positions as declared. They would if these "
             "are per cent of the ranges of the joints, -100 to 100, that were declared as degrees: "

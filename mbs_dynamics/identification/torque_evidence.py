@@ -190,18 +190,13 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
 
 
-def unexplained(seen: Evidence) -> float:
-    """Return the share of the variance of all torques, friction included, that no masses explain.
-
-    It is divided by what it may be by chance.
-    """
-    from scipy.special import chdtri
-
+def none_explain(seen: Evidence, share: float) -> bool:
+    """Return whether masses surely leave more than a share of all torques, friction included."""
     if seen.masses is None:
-        return 0.0
-    measured, free = seen.torques.measured, float(seen.given.freedoms.sum())
-    whole = float((measured.var(axis=0) / seen.given.variances).mean())
-    return seen.given.variance / max(whole * chdtri(free, CHANCE) / free, 1e-300)
+        return False
+    whole = (seen.torques.measured.var(axis=0) / seen.given.variances).mean()
+    ratio = seen.given.variance / max(share * float(whole), 1e-300)
+    return bool(by_chance(ratio, seen.given.freedoms.sum()) < CHANCE)
 
 
 def scaled(columns: FloatArray) -> FloatArray:

@@ -89,12 +89,8 @@ def read_csv(path: Path) -> Columns:
     header = lines[0][1].lstrip("# ")
     separator = max(SEPARATORS, key=header.count)
     separator = separator if separator in header else " "
-    body = [header, *(line for _, line in lines[1:])]
-    try:
-        rows = list(csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
-    names, numbers = [name.strip() for name in rows[0]], [k for k, _ in lines[1:]]
+    body = [line for _, line in lines[1:]]
+    names = [name.strip() for name in _cells(path, [header], separator)[0]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
     for name in names:
@@ -102,19 +98,32 @@ def read_csv(path: Path) -> Columns:
             raise TimeSeriesError(f"{path}: the header has {quoted(name)} twice")
     if all(_is_number(name) for name in names):
         raise TimeSeriesError(f"{path}: has no header; its first line is {shortened(header)!r}")
-    if len(rows) != len(lines):
+    try:  # a table of nothing but numbers
+        array = np.loadtxt(body, delimiter=separator.strip(" ") or None, comments=None, ndmin=2)
+        if array.shape == (len(body), len(names)):
+            return Columns(str(path), dict(zip(names, array.T, strict=True)))
+    except ValueError:
+        pass
+    numbers, rows = [k for k, _ in lines[1:]], _cells(path, body, separator)
+    if len(rows) != len(body):
         raise TimeSeriesError(f"{path}: has cells of several lines")
-    for number, row in zip(numbers, rows[1:], strict=True):
+    for number, row in zip(numbers, rows, strict=True):
         while len(row) > len(names) and not row[-1].strip():
             row.pop()
         if len(row) != len(names):
             raise TimeSeriesError(
                 f"{path}, line {number}: {len(row)} cells; the header has {len(names)}"
             )
-    cells = zip(*rows[1:], strict=True)
-    table = Columns(str(path), dict(zip(names, cells, strict=True)))
+    table = Columns(str(path), dict(zip(names, zip(*rows, strict=True), strict=True)))
     table.lines, table.comma = numbers, separator != ","
     return table
+
+
+def _cells(path: Path, lines: list[str], separator: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
 
 
 def _is_number(cell: str) -> bool:
