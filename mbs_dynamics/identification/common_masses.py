@@ -21,10 +21,6 @@ ROUNDING, ROUNDED = 1e-3, 1e-12
 """Residual, as a share of the torques, that counts as none, and share of the largest eigenvalue of
 scaled normal equations that counts as zero."""
 
-DECISIVE = 4.5
-"""Sum of logarithms of residual variances of joints by which a hypothesis must be better: of two
-joints, a third of each residual."""
-
 CHANCE = 1e-4
 """Probability below which noise is not taken for the cause of a difference."""
 
@@ -59,12 +55,12 @@ class Explained(NamedTuple):
         """Return what is explained of the joints of a mask (k,)."""
         return Explained(*(x[some] for x in self))
 
-    def decisive(self, other: Explained, changed: int = 1) -> bool:
+    def decisive(self, other: Explained, least: float, changed: int = 1) -> bool:
         """Return whether the torques of ``changed`` joints are explained far better than by other.
 
-        Both the difference of the misfits and that of the squares must be too large for noise.
+        The misfits must differ by more than ``least``, and the squares by more than noise does.
         """
-        if not other.misfit - self.misfit > DECISIVE:
+        if not other.misfit - self.misfit > least:
             return False
         gained = float(((other.squares - self.squares) / self.variances).sum())
         ratio = gained / (changed * max(self.variance, 1e-300))

@@ -20,7 +20,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.common_masses import CHANCE, ROUNDING, by_chance
 from mbs_dynamics.identification.torque_evidence import (
     EXPLAINED,
-    FEWEST,
     LACKING,
     MATTERS,
     Evidence,
@@ -46,10 +45,11 @@ COMMON = 4.5
 NOTHING = 0.1
 """Size of torques, as a share of gravity, below which there are none where few poses are known."""
 
-FOREIGN = 0.3
+FOREIGN, FOREIGN_AT_REST = 0.3, 0.5
 """Share of the torques that no masses and no friction explain, above which they are of another
-motion. Of 120 simulated recordings the right torques have at most 0.08, with as much noise as
-torque 0.25, and those of other motions at least 0.35."""
+motion or of other poses. Of 120 simulated recordings the right torques have at most 0.08, with as
+much noise as torque 0.25, and those of other motions at least 0.35. Of still poses those have
+nearly 1, and noise of a twentieth of the largest torque makes a share of 0.35."""
 
 REFUTED, REFUTES, APPARENT = 0.4, 2.5, 0.05
 """Share of the variance of a joint that common masses leave, ratio to what masses of its own leave,
@@ -96,7 +96,7 @@ def reversed_by_description(seen: Evidence) -> Found:
     if not (seen.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
         return (seen.ones > 0.0) & wrong.any(), seen.signs
     if fit is not None and wrong.any():
-        wrong &= not seen.given.decisive(fit.explained(np.where(wrong, -1.0, 1.0)))
+        wrong &= not seen.given.decisive(fit.explained(np.where(wrong, -1.0, 1.0)), seen.least)
     return wrong, seen.signs
 
 
@@ -126,7 +126,11 @@ def exchanged(seen: Evidence) -> Found:
     for i, j in itertools.combinations(range(len(found)), 2):
         other = fit.exchanged(i, j, columns, tau).explained()
         explains = (other.shares[[i, j]] < EXPLAINED**2).any()
-        if explains and other.misfit < least and all(other.decisive(one, 2) for one in best):
+        if (
+            explains
+            and other.misfit < least
+            and all(other.decisive(one, seen.least, 2) for one in best)
+        ):
             least, found = other.misfit, np.isin(np.arange(len(found)), (i, j))
     return found, seen.ones
 
@@ -144,7 +148,9 @@ def joints_without_gravity(seen: Evidence) -> Found:
     if fit is None:
         return lacking & bool((seen.sizes[lacking] < NOTHING).all()), seen.ratios
     alone = fit.without(lacking).explained()
-    return lacking & alone.decisive(seen.given.of(~lacking), int(lacking.sum())), seen.ratios
+    return lacking & alone.decisive(
+        seen.given.of(~lacking), seen.least, int(lacking.sum())
+    ), seen.ratios
 
 
 def foreign(seen: Evidence) -> Found:
@@ -156,9 +162,10 @@ def foreign(seen: Evidence) -> Found:
     ratios = left / fit.variances
     certain = by_chance(ratios, seen.given.freedoms, fit.freedoms) < CHANCE
     sizes = np.maximum(given.measured.std(axis=0), given.described.std(axis=0))
+    share = FOREIGN_AT_REST if given.own is None else FOREIGN
     some = (seen.given.shares > REFUTED) & (ratios > REFUTES) & certain
     some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * given.measured.var(axis=0))
-    every = (seen.ones > 0.0) & none_explain(seen, FOREIGN**2)
+    every = (seen.ones > 0.0) & none_explain(seen, share**2)
     return some if some.any() else every, 100.0 * seen.given.shares
 
 
@@ -257,15 +264,10 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
                 advice=ADVICE,
             )
             raise TimeSeriesError(f"{name}: {sentence}")
-    opposite, unknown = seen.signs < 0.0, seen.signs == 0.0
-    if opposite.any():
-        return [
-            f"gravity torques of {torques.named(opposite)} have the opposite sign in the "
-            "description"
-        ]
-    if unknown.any() and len(torques.measured) >= FEWEST:
-        return [f"the torques of {torques.named(unknown)} are too small to judge their sign"]
-    return []
+    if not (seen.signs < 0.0).any():
+        return []
+    named = torques.named(seen.signs < 0.0)
+    return [f"gravity torques of {named} have the opposite sign in the description"]
 
 
 def check_ranges(name: str, declared: Torques, others: Torques) -> None:
@@ -277,7 +279,7 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
         return
-    if other.given.decisive(one.given, len(one.ones)) and not none_explain(
+    if other.given.decisive(one.given, one.least, len(one.ones)) and not none_explain(
         other, (0.5 * FOREIGN) ** 2
     ):
         raise TimeSeriesError(

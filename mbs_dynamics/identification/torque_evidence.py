@@ -46,6 +46,10 @@ FREE = 0.1
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
+DECISIVE, DECISIVE_AT_REST = 4.5, 2.5
+"""Sum of logarithms of residual variances of joints by which a hypothesis must be better. Models of
+friction in motions are so wrong; the friction of joints at rest is noise."""
+
 FREEDOM = 6
 """Least degrees of freedom with which common masses are compared with torques."""
 
@@ -89,6 +93,7 @@ class Evidence:
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
         self.torques = torques.part(step, ~swings_freely(torques))
+        self.least = DECISIVE_AT_REST if torques.own is None else DECISIVE
         self.ones, given = np.ones(len(self.torques.joints)), self.torques
         self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
         self.ratios, self.shares, self.sizes = self._gravity()
@@ -144,10 +149,10 @@ class Evidence:
         explained = self.masses.explained(g)
         for j in np.flatnonzero(other):  # without those that need no factor
             one = np.where(np.arange(len(g)) == j, 1.0, g)
-            if not explained.decisive(found := self.masses.explained(one)):
+            if not explained.decisive(found := self.masses.explained(one), self.least):
                 g, explained = one, found
         changed = g != 1.0
-        if not changed.any() or not explained.decisive(self.given, int(changed.sum())):
+        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
             return self.ones
         return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
 
