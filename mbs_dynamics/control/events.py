@@ -84,7 +84,7 @@ class Events:
             self._reported = now
             self._tell_changes(before, now)
         if self._running.engaged and not self._efforts_end:
-            self._efforts_end = self._running.numbers("unknown_since")[0] < math.inf
+            self._efforts_end = now.unknown_since < math.inf
             if self._efforts_end:
                 self._warnings += self.inactive_checks()
 

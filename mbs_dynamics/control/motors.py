@@ -291,26 +291,24 @@ class Motors:
                 f"{len(torques)} torques and {len(positions)} positions; valid: those of "
                 f"{listed(self.joint_names)}"
             )
+        kp, kd = (
+            [share] * len(torques) if isinstance(share, (int, float)) else share
+            for share in (kp, kd)
+        )
         if self._shared:
-            torques = [torques[joint] for joint in self._joints]
-            pairs = zip(self._joints, self._turned, strict=True)
-            positions = [positions[joint] - turned for joint, turned in pairs]
-        none = self._none
+            torques, positions, kp, kd = (
+                [values[joint] for joint in self._joints] for values in (torques, positions, kp, kd)
+            )
+            positions = list(map(sub, positions, self._turned))
         columns = (
             self._names,
             map(add, self._zeros, map(mul, self._positions, positions)),
-            none,
-            self._shares(kp, self._kp),
-            self._shares(kd, self._kd),
+            self._none,
+            map(mul, self._kp, kp),
+            map(mul, self._kd, kd),
             map(mul, self._efforts, torques),
         )
         return list(map(_command, zip(*columns, strict=True)))
-
-    def _shares(self, share: float | Sequence[float], gains: list[float]) -> list[float]:
-        """Return shares of the gains of all motors, of one share or one for each joint."""
-        if isinstance(share, (int, float)):
-            return [share * gain for gain in gains]
-        return [share[joint] * gain for joint, gain in zip(self._joints, gains, strict=True)]
 
 
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:

@@ -30,6 +30,7 @@ class Reported(NamedTuple):
     slipped: float
     opposed: float
     collided: float
+    unknown_since: float
 
 
 class RunningPeriod:
@@ -243,7 +244,7 @@ class RunningPeriod:
 
     def numbers(self, *names: str) -> list[float]:
         """Return numbers of the state, without the rest of it."""
-        return [float(self._state[self._places[name].start]) for name in names]
+        return [self._state.item(self._places[name].start) for name in names]
 
     def stamps(self) -> list[float]:
         """Return the stamps (n,) in s of the latest accepted states, NaN before the first."""

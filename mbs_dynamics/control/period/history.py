@@ -47,9 +47,8 @@ class Replay(NamedTuple):
 
 
 class _Block:
-    def __init__(self, state: FloatArray, width: int) -> None:
-        self.start, self.count = state, 0
-        self.rows = np.zeros((KEPT, width))
+    def __init__(self, state: FloatArray, rows: FloatArray) -> None:
+        self.start, self.count, self.rows = state, 0, rows
         self.settings: list[tuple[int, FloatArray]] = []
 
 
@@ -58,9 +57,11 @@ class History:
 
     def __init__(self, layouts: Period, state: FloatArray) -> None:
         self._layouts = layouts
-        self._width = layouts.sample.size + layouts.request.size
-        self._now = _Block(state, self._width)
+        self._now = _Block(state, self._rows())
         self._before: _Block | None = None
+
+    def _rows(self) -> FloatArray:
+        return np.zeros((KEPT, self._layouts.sample.size + self._layouts.request.size))
 
     def note(
         self, state: FloatArray, sample: FloatArray, request: FloatArray, settings: FloatArray
@@ -68,7 +69,8 @@ class History:
         """Store a period that begins with a state."""
         block = self._now
         if block.count == KEPT:
-            self._before, self._now = block, _Block(state, self._width)
+            rows = self._rows() if self._before is None else self._before.rows
+            self._before, self._now = block, _Block(state, rows)
             block = self._now
         row = block.rows[block.count]
         row[: len(sample)], row[len(sample) :] = sample, request

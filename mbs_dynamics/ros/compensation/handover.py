@@ -205,6 +205,7 @@ class Handover:
             message = f"{self._effort} has taken over, but by then: {_state(core)}"
             if reason:
                 message = f"the controllers were not switched: {reason}"
+            core.set_holds(False)  # a request whose answer was lost may have taken effect
         else:
             message = f"the torques did not ramp in: {_state(core)}"
         core.disable(self._now())

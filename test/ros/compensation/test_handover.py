@@ -519,6 +519,32 @@ def test_a_request_without_an_answer_that_takes_effect_late_does_not_drop_the_ar
     assert scene.core.at_rest
 
 
+@pytest.mark.parametrize("lost", [3, 2])
+def test_torques_go_on_while_nobody_knows_whether_a_switch_took_effect(lost):
+    scene = Scene()
+    switch, alone = scene.manager.switch, []
+
+    async def falls_silent(activate, deactivate):
+        if "efforts" in activate and lost == 3:
+            scene.manager.loses = lost  # the answer to this request, and two lists
+        await switch(activate, deactivate)
+        scene.manager.loses = lost if "efforts" in activate else 0
+
+    def look():
+        if scene.states() == ("active", "inactive"):
+            alone.append(scene.bench.torques[-1])
+
+    scene.manager.switch, scene.each_period = falls_silent, look
+    done, said = scene.enable()
+    assert not done
+    assert "no answer from" in said
+    assert scene.states() == ("inactive", "active")
+    scene.run(0.03)
+    assert scene.core.at_rest
+    assert len(alone) * PERIOD > 3.0
+    np.testing.assert_allclose(alone, np.tile(G, (len(alone), 1)), rtol=0.02, atol=1e-12)
+
+
 def test_a_fault_while_controllers_are_switched_is_said():
     scene = Scene()
 
