@@ -64,7 +64,7 @@ class Explained(NamedTuple):
             return False
         gained = float(((other.squares - self.squares) / self.variances).sum())
         ratio = gained / (changed * max(self.variance, 1e-300))
-        return by_chance(ratio, changed, float(self.freedoms.sum())) < CHANCE
+        return bool(by_chance(ratio, changed, float(self.freedoms.sum())) < CHANCE)
 
 
 class CommonMasses(NamedTuple):

@@ -58,7 +58,7 @@ class Signals(NamedTuple):
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
     """Return columns (N, ...) of x below a frequency in Hz, at ``rate`` samples per second."""
     changing = np.asarray((x != x[:1]).any(axis=0))
-    smooth = x.copy()
+    smooth: FloatArray = x.copy()
     smooth[:, changing] = _smooth(x[:, changing], rate, cutoff, 0)[0]
     return smooth
 
