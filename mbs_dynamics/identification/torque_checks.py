@@ -126,11 +126,8 @@ def exchanged(seen: Evidence) -> Found:
     for i, j in itertools.combinations(range(len(found)), 2):
         other = fit.exchanged(i, j, columns, tau).explained()
         explains = (other.shares[[i, j]] < EXPLAINED**2).any()
-        if (
-            explains
-            and other.misfit < least
-            and all(other.decisive(one, seen.least, 2) for one in best)
-        ):
+        better = all(other.decisive(one, seen.least, 2) for one in best)
+        if explains and better and other.misfit < least:
             least, found = other.misfit, np.isin(np.arange(len(found)), (i, j))
     return found, seen.ones
 
@@ -148,9 +145,8 @@ def joints_without_gravity(seen: Evidence) -> Found:
     if fit is None:
         return lacking & bool((seen.sizes[lacking] < NOTHING).all()), seen.ratios
     alone = fit.without(lacking).explained()
-    return lacking & alone.decisive(
-        seen.given.of(~lacking), seen.least, int(lacking.sum())
-    ), seen.ratios
+    better = alone.decisive(seen.given.of(~lacking), seen.least, int(lacking.sum()))
+    return lacking & better, seen.ratios
 
 
 def foreign(seen: Evidence) -> Found:
