@@ -144,7 +144,7 @@ def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhe
     share = m.elapsed / (WINDOW + m.elapsed)
     fresh = m.new & ~m.restarts
     slow = select(m.restarts, m.q, select(fresh, s.slow_q + share * (m.q - s.slow_q), s.slow_q))
-    mean = s.mean_qd + share * (m.qd - s.mean_qd)
+    mean = s.mean_qd + share * (0.5 * (s.qd + m.qd) - s.mean_qd)  # as positions have changed
     mean = select(m.restarts, m.qd, select(fresh, mean, s.mean_qd))
 
     # values that noise always changes at rest, and then does not, are old ones

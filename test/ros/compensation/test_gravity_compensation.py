@@ -91,6 +91,21 @@ def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity(la
     assert bench.state == "enabled"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_right_velocities_at_irregular_times_are_no_wrong_velocities(seed):
+    bench, rng = Bench(effort_check="off").enabled(), np.random.default_rng(seed)
+    joint, start = np.eye(7)[rng.integers(7)], bench.now
+    w, fastest = rng.uniform(5.0, 15.0), 0.8 * float(joint @ MODEL.velocity_limits)
+    while bench.now < start + 3.0:
+        bench.now += PERIOD if rng.random() < 0.8 else rng.uniform(0.03, 0.12)
+        t = bench.now - start
+        grown, speed = min(1.0, t / 0.5), 2.0 * np.sin(w * t) * (t < 0.5)
+        q = fastest / w * grown * np.sin(w * t)
+        qd = fastest / w * (grown * w * np.cos(w * t) + speed)
+        bench.send(Q + q * joint, qd * joint)
+        assert bench.state == "enabled"
+
+
 @pytest.mark.parametrize(
     ("kind", "on_fault"),
     [

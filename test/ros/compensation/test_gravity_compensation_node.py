@@ -61,12 +61,15 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
     assert not arm.transition("activate")  # before the fault is cleared
     arm.waits(lambda: arm.call(Trigger, "clear", Trigger.Request(), once=True).success)
+    # longer than a busy machine takes for the two calls that are refused
+    arm.waits(lambda: arm.set(ramp_time=3.0) == "")
     arm.waits(lambda: arm.transition("activate"))
     arm.waits(lambda: arm.enabled[-1:] == [True])
     arm.waits(lambda: arm.value("state") == "enabled")
     assert not arm.transition("deactivate")  # torques ramp out
     assert not arm.transition("cleanup")
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
+    arm.waits(lambda: arm.set(ramp_time=READY["ramp_time"]) == "")
     arm.waits(lambda: arm.enabled[-1:] == [False])
     assert arm.silent()
     assert arm.set(compensates_itself=True) == ""
