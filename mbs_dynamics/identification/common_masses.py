@@ -1,14 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""How well one set of masses explains the torques of several joints, multiplied by factors.
+"""How well one set of masses explains the torques of several joints.
 
-Each body acts on several joints. Factors of joints with which common masses explain the torques
-therefore do not depend on the masses of a description.
+Each body acts on several joints. Whether the torques of joints are multiplied by factors or
+exchanged therefore shows without the masses of a description. Hypotheses are compared by residual
+variances, corrected for the degrees of freedom, and by F tests.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,57 @@ ROUNDING, ROUNDED = 1e-3, 1e-12
 """Residual, as a share of the torques, that counts as none, and share of the largest eigenvalue of
 scaled normal equations that counts as zero."""
 
+CHANCE = 1e-4
+"""Probability below which noise is not taken for the cause of a difference."""
+
+PRIOR = 3.0
+"""Degrees of freedom with which the mean of all joints counts in a variance, and none in the
+logarithm of a share: Smyth (2004)."""
+
+
+class Explained(NamedTuple):
+    """What common masses explain of the torques of k joints."""
+
+    shares: FloatArray
+    """(k,) residual variances over variances of the torques, at most 1."""
+    freedoms: FloatArray
+    """(k,) degrees of freedom of the residual variances."""
+    squares: FloatArray
+    """(k,) squared residuals, in (N m)^2 or N^2."""
+    variances: FloatArray
+    """(k,) those by parameters of each joint alone."""
+
+    @property
+    def misfit(self) -> float:
+        """Sum of the logarithms of the shares, which counts less for joints of little freedom."""
+        return float(self.freedoms / (self.freedoms + PRIOR) @ np.log(self.shares))
+
+    @property
+    def variance(self) -> float:
+        """The mean residual variance over that by parameters of the joints alone."""
+        return float((self.squares / self.variances).sum() / max(self.freedoms.sum(), 1e-300))
+
+    def of(self, some: NDArray[np.bool_]) -> Explained:
+        """Return what is explained of the joints of a mask (k,)."""
+        return Explained(*(x[some] for x in self))
+
+    def decisive(self, other: Explained, least: float, changed: int = 1) -> bool:
+        """Return whether the torques of ``changed`` joints are explained far better than by other.
+
+        The misfits must differ by more than ``least``, and the squares by more than noise does.
+        """
+        if not other.misfit - self.misfit > least:
+            return False
+        gained = float(((other.squares - self.squares) / self.variances).sum())
+        ratio = gained / (changed * max(self.variance, 1e-300))
+        return bool(by_chance(ratio, changed, float(self.freedoms.sum())) < CHANCE)
+
 
 class CommonMasses(NamedTuple):
     """Normal equations of the torques of k joints in p parameters that all of them share.
 
-    Each joint has the weight of the residual that its torques have by parameters of its own.
+    Each joint has the weight of the variance that parameters of its own leave, near the geometric
+    mean of all joints where these are as many as its torques.
     """
 
     A: FloatArray
@@ -32,21 +80,36 @@ class CommonMasses(NamedTuple):
     """(k, p) right sides."""
     d: FloatArray
     """(k,) squares of the torques."""
-    left: FloatArray
-    """(k,) squares that parameters of the joint alone leave unexplained."""
+    counts: FloatArray
+    """(k,) numbers of equations, less those for friction and offsets."""
+    variances: FloatArray
+    """(k,) residual variances by parameters of each joint alone."""
+    freedoms: FloatArray
+    """(k,) their degrees of freedom."""
+    inverses: FloatArray
+    """(k, p, p) those of the normal matrices of the joints alone."""
 
     @classmethod
-    def of(cls, masses: FloatArray, tau: FloatArray) -> CommonMasses:
-        """Return the equations of columns (N, k, p) and torques (N, k), without those of joints."""
+    def of(cls, masses: FloatArray, tau: FloatArray, own: int) -> CommonMasses:
+        """Return the equations of columns (N, k, p) and torques (N, k).
+
+        Both are without what ``own`` columns of each joint explain.
+        """
         A = np.einsum("njp,njq->jpq", masses, masses)
         c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
-        return cls(A, c, d, d).weighed()
+        inverses = np.array([_inverse(B) for B in A])
+        return cls(A, c, d, np.full(len(d), float(len(tau) - own)), d, d, inverses).weighed()
 
     def weighed(self) -> CommonMasses:
-        """Return the equations with the residuals by parameters of the joints alone."""
-        own = [y @ _solved(B, y[:, None])[:, 0] for B, y in zip(self.A, self.c, strict=True)]
-        least = max(ROUNDING**2 * float(self.d.mean()), 1e-300)
-        return self._replace(left=np.maximum(self.d - np.array(own), least))
+        """Return the equations with the residual variances by parameters of the joints alone."""
+        used = (self.A * self.inverses).sum(axis=(1, 2))
+        left = self.d - np.einsum("jp,jpq,jq->j", self.c, self.inverses, self.c)
+        left = np.maximum(left, max(ROUNDING**2 * float(self.d.mean()), 1e-300))
+        free = np.maximum(np.round(self.counts - used), 0.0)
+        logs, every = np.log(left / np.maximum(free, 1.0)), float(free.sum())
+        mean = float(free @ logs) / max(every, 1.0)
+        variances = np.exp((free * logs + PRIOR * mean) / (free + PRIOR))
+        return self._replace(variances=variances, freedoms=free + min(PRIOR, every))
 
     def exchanged(self, i: int, j: int, masses: FloatArray, tau: FloatArray) -> CommonMasses:
         """Return the equations with the torques of two joints exchanged.
@@ -60,49 +123,52 @@ class CommonMasses(NamedTuple):
             d[one] = tau[:, one, other] @ tau[:, one, other]
         return self._replace(c=c, d=d).weighed()
 
-    @property
-    def own(self) -> FloatArray:
-        """Shares of variance (k,) that parameters of each joint alone leave unexplained."""
-        return np.asarray(self.left / np.maximum(self.d, self.left))
-
-    def unexplained(self) -> FloatArray:
-        """Return G (k, k): torques with factors g of joints leave g' G g unexplained."""
-        right = (self.c / self.left[:, None]).T
-        explained = right.T @ _solved(np.tensordot(1.0 / self.left, self.A, 1), right)
-        return np.asarray(np.diag(self.d / self.left) - explained)
+    def without(self, some: NDArray[np.bool_]) -> CommonMasses:
+        """Return the equations without those of joints of a mask (k,)."""
+        return CommonMasses(*(x[~some] for x in self))
 
     def factors(self) -> FloatArray:
         """Return the factors (k,) of torques with which common masses explain most of them.
 
         Zero for joints that no masses explain.
         """
-        scale = np.sqrt(np.maximum(self.d / self.left, 1e-300))
-        g = np.linalg.eigh(self.unexplained() / np.outer(scale, scale))[1][:, 0] / scale
+        right = (self.c / self.variances[:, None]).T
+        H = np.tensordot(1.0 / self.variances, self.A, 1)
+        left = np.diag(self.d / self.variances) - right.T @ _inverse(H) @ right
+        scale = np.sqrt(np.maximum(self.d / self.variances, 1e-300))
+        g = np.linalg.eigh(left / np.outer(scale, scale))[1][:, 0] / scale
         return np.where(np.abs(g) > 1e-3 * np.abs(g).max(), g, 0.0)
 
-    def shares(self, g: FloatArray) -> FloatArray:
-        """Return the unexplained shares of variance of the joints (k,), at most 1."""
+    def explained(self, g: FloatArray | float = 1.0) -> Explained:
+        """Return what common masses explain of the torques with factors (k,) of joints."""
+        g = np.broadcast_to(g, self.d.shape)
         squares = np.maximum(np.square(g), 1e-12)
-        weights = 1.0 / (squares * self.left)
-        x = _solved(np.tensordot(weights, self.A, 1), ((weights * g) @ self.c)[:, None])[:, 0]
+        weights = 1.0 / (squares * self.variances)
+        inverse = _inverse(np.tensordot(weights, self.A, 1))
+        x = inverse @ ((weights * g) @ self.c)
         rest = g**2 * self.d - 2.0 * g * (self.c @ x) + np.einsum("p,jpq,q->j", x, self.A, x)
-        rest = np.maximum(rest / squares, self.left)
-        return np.asarray(np.minimum(rest / np.maximum(self.d, self.left), 1.0))
-
-    def misfit(self, g: FloatArray) -> float:
-        """Return the sum of the logarithms of the unexplained shares of the joints.
-
-        It does not depend on the sizes of the torques of joints.
-        """
-        return float(np.log(self.shares(g)).sum())
-
-    def without(self, some: NDArray[np.bool_]) -> CommonMasses:
-        """Return the equations without those of joints of a mask (k,)."""
-        return CommonMasses(*(x[~some] for x in self))
+        rest = np.maximum(rest / squares, ROUNDING**2 * float(self.d.mean()) + 1e-300)
+        free = np.maximum(self.counts - weights * np.einsum("jpq,qp->j", self.A, inverse), 0.0)
+        ratios = rest * self.counts / np.maximum(free * self.d, 1e-300)
+        shares = np.where(free < 0.5, 1.0, np.minimum(ratios, 1.0))
+        return Explained(shares, free, rest, self.variances)
 
 
-def _solved(A: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the solution (p, m) of normal equations, without what they do not determine."""
-    lengths = np.sqrt(np.maximum(np.diag(A), 1e-300))[:, None]
-    inverse = np.linalg.pinv(A / (lengths * lengths.T), rcond=ROUNDED, hermitian=True)
-    return np.asarray(inverse @ (right / lengths) / lengths)
+def by_chance(ratio: FloatArray | float, above: FloatArray | float, below: Any = np.inf) -> Any:
+    """Return the probability that the ratio of two variances of equal noise is so large.
+
+    ``above`` and ``below`` are their degrees of freedom: Paulson's approximation of the F
+    distribution (1942).
+    """
+    a, b = 2.0 / (9.0 * np.maximum(above, 1e-3)), 2.0 / (9.0 * np.maximum(below, 1e-3))
+    root = np.cbrt(np.maximum(ratio, 0.0))
+    deviations = ((1.0 - b) * root - (1.0 - a)) / np.sqrt(b * root**2 + a)
+    return np.vectorize(math.erfc)(deviations / math.sqrt(2.0)) / 2.0
+
+
+def _inverse(A: FloatArray) -> FloatArray:
+    """Return the pseudoinverse of a normal matrix (p, p), without what it does not determine."""
+    squares = np.diag(A)
+    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    lengths = np.outer(lengths, lengths)
+    return np.asarray(np.linalg.pinv(A / lengths, rcond=ROUNDED, hermitian=True) / lengths)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.identification.preparation import Stretch, prepared_all
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
@@ -33,6 +34,8 @@ class Data(NamedTuple):
     notes: list[str]
     names: tuple[str, ...]
     """Names of the recordings."""
+    independent: BaseParameters
+    """Parameters that motions of the joints may show."""
 
     @classmethod
     def read(
@@ -56,15 +59,18 @@ class Data(NamedTuple):
         torque_model = TorqueModel(model, joints, friction_speed)
         equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
         names = tuple(dict.fromkeys(one.series.name for one in stretches))
+        independent = torque_model.independent()
+        masses = [place for place in independent.columns if place < torque_model.rigid]
         if check:
             columns = [stretches[0].series.column(f"tau_{joint}") for joint in joints]
             stated = all("tau" in one.series.declared for one in stretches)
-            given = _torques(torque_model, equations, columns)
+            given = _torques(torque_model, equations, columns, masses)
             stated_angles = all("q" in one.series.declared for one in stretches)
             if stated_angles and (others := _of_ranges(torque_model, stretches, cutoff)):
-                check_ranges(", ".join(names), given, _torques(torque_model, others, columns))
+                declared = _torques(torque_model, others, columns, masses)
+                check_ranges(", ".join(names), given, declared)
             notes += check_torques(", ".join(names), given, stated=stated)
-        return cls(torque_model, equations, cutoff, notes, names)
+        return cls(torque_model, equations, cutoff, notes, names, independent)
 
 
 def _of_ranges(
@@ -88,14 +94,16 @@ def _of_ranges(
 
 
 def _torques(
-    torque_model: TorqueModel, equations: Sequence[Equations], columns: Sequence[str]
+    torque_model: TorqueModel,
+    equations: Sequence[Equations],
+    columns: Sequence[str],
+    masses: Sequence[int],
 ) -> Torques:
-    """Return the torques of a motion, to be checked."""
+    """Return the torques of a motion, to be checked, with the places of independent parameters."""
     A, b = stacked(equations)
     k, rigid = len(torque_model.joints), torque_model.rigid
     own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
-    masses = [place for place in torque_model.independent().columns if place < rigid]
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
     own = own[..., : JOINT_TERMS.index("offset")]
-    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., masses])
+    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., list(masses)])

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -98,15 +99,13 @@ def base_estimate(
     X = A[..., list(base.columns)]
     weighing = weighed(X, b, least_squares_residual(X, b))
     rows, right = weighing.applied(X, b)
-    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-    U, s, Vt = np.linalg.svd(rows / lengths, full_matrices=False)
+    values, lengths, s, V = _least_squares(rows, right)
     shown = s > SEEN * s[0]
-    values = Vt[shown].T @ ((U.T @ right)[shown] / s[shown]) / lengths
     residual = (right - rows @ values).reshape(b.shape)
     variance = float(np.square(residual).sum() / max(residual.size - int(shown.sum()), 1))
-    inverse = (Vt[shown].T / s[shown] ** 2) @ Vt[shown]
-    spread = variance * np.diag(inverse) * correlated(residual, equations)
-    hidden = np.square(Vt[~shown]).sum(axis=0) > SEEN
+    inverse = np.square(V[:, shown] / s[shown]).sum(axis=1)
+    spread = variance * inverse * correlated(residual, equations)
+    hidden = np.square(V[:, ~shown]).sum(axis=1) > SEEN
     deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
     names = torque_model.names
     return BaseEstimate(
@@ -121,10 +120,21 @@ def base_estimate(
 
 def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
     """Return the residuals (N, k) of plain least squares."""
-    rows = X.reshape(-1, X.shape[-1])
-    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-    solution = np.linalg.lstsq(rows / lengths, b.ravel(), rcond=SEEN)[0] / lengths
-    return np.asarray(b - X @ solution)
+    return np.asarray(b - X @ _least_squares(X.reshape(-1, X.shape[-1]), b.ravel())[0])
+
+
+def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
+    """Return the solution (p,), the lengths of columns, and singular values and vectors.
+
+    The latter (p,) and (p, p) are those of columns of length 1, the largest first. What they do not
+    show is zero in the solution.
+    """
+    lengths = np.linalg.norm(rows, axis=0)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    squares, V = np.linalg.eigh(rows.T @ rows / np.outer(lengths, lengths))
+    s, V = np.sqrt(np.maximum(squares[::-1], 0.0)), V[:, ::-1]
+    inverse = np.where(s > SEEN * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
+    return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
 def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
@@ -236,8 +246,6 @@ def joint_priors(equations: Sequence[Equations]) -> FloatArray:
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
     """Return the description's parameters (p,) with the best nonnegative friction."""
-    from scipy.optimize import lsq_linear
-
     A, b = stacked(equations)
     x = torque_model.described()
     rest = b - A @ x
@@ -247,16 +255,21 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
         terms = own[:, j, each * j : each * (j + 1)]
         lengths = np.linalg.norm(terms, axis=0)
         lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
-        small = 1e-3 * np.eye(each)  # unobservable parameters stay zero
-        lower = [0.0, 0.0, 0.0, -np.inf]
-        fit = lsq_linear(
-            np.concatenate([terms / lengths, small]),
-            np.concatenate([rest[:, j], np.zeros(each)]),
-            bounds=(lower, np.inf),
-        )
+        G = terms.T @ terms / np.outer(lengths, lengths) + 1e-6 * np.eye(each)
         place = torque_model.rigid + each * j
-        x[place : place + each] += fit.x / lengths
+        x[place : place + each] += _nonnegative(G, terms.T @ rest[:, j] / lengths) / lengths
     return x
+
+
+def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
+    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y."""
+    best = np.zeros(len(g))
+    for free in itertools.product((False, True), repeat=len(g) - 1):
+        y, some = np.zeros(len(g)), np.array([*free, True])
+        y[some] = np.linalg.solve(G[np.ix_(some, some)], g[some])
+        if (y[:-1] >= 0.0).all() and g @ y > g @ best:  # -2 of the value of each such point
+            best = y
+    return best
 
 
 def _size(x: FloatArray) -> FloatArray:

@@ -144,7 +144,9 @@ def identify(
     )
     if not held:
         known, held = _held_out(known)
-    found = estimated(torque_model, known, held, notes, progress=progress)
+    found = estimated(
+        torque_model, known, held, notes, independent=data.independent, progress=progress
+    )
     return replace(found, cutoff=data.cutoff, recordings=data.names)
 
 

@@ -23,8 +23,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
-from scipy.spatial.transform import Rotation
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
@@ -211,6 +209,8 @@ def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
 
 def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
     """Return the differences (N, 6) of poses in m: positions, and orientations at the lever."""
+    from scipy.spatial.transform import Rotation
+
     R = np.swapaxes(np.broadcast_to(measured, C.shape)[:, :3, :3], 1, 2) @ C[:, :3, :3]
     turned = LEVER * Rotation.from_matrix(R).as_rotvec()
     return np.hstack([C[:, :3, 3] - measured[..., :3, 3], turned])
@@ -300,6 +300,8 @@ class _Estimation:
 
     def fit(self, x: FloatArray, rows: Any, noise: float, loss: str) -> tuple[FloatArray, Any]:
         """Return the most probable parameters, from a start, and the Jacobian of the residuals."""
+        from scipy.optimize import least_squares
+
         free, prior = self.estimated, self.prior[self.estimated]
 
         def whole(y: FloatArray) -> FloatArray:

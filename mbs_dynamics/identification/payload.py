@@ -144,7 +144,8 @@ def identify_payload(
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
-    torque_model, equations, _, notes, _ = Data.read(model, [recording], speed, check=False)
+    data = Data.read(model, [recording], speed, check=False)
+    torque_model, equations, notes = data.torque_model, data.equations, data.notes
     x = torque_model.described() if alone is None else alone.x
     if alone is not None and alone.torque_model.joints != torque_model.joints:
         equations, x, note = _of_both(torque_model, equations, alone)

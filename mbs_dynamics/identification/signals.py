@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,14 @@ from mbs_dynamics.timeseries import TimeSeries
 ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards: no phase, and twice the order."""
 
+PASSED = 0.45
+"""Share of the sampling rate from which on a cutoff frequency leaves everything."""
+
 LOWEST, MULTIPLE, SHARE = 3.0, 5.0, 0.2
 """Bounds of the cutoff: Hz, multiple of the frequency of the motion, share of the sampling rate."""
+
+BEYOND = 10.0
+"""Duration of what continues a signal for the filter, in periods of the cutoff frequency."""
 
 RATE = 10.0
 """Sampling rate after thinning, in multiples of the cutoff frequency."""
@@ -50,12 +57,34 @@ class Signals(NamedTuple):
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
     """Return columns (N, ...) of x below a frequency in Hz, at ``rate`` samples per second."""
-    from scipy.signal import butter, sosfiltfilt
+    changing = np.asarray((x != x[:1]).any(axis=0))
+    smooth: FloatArray = x.copy()
+    smooth[:, changing] = _smooth(x[:, changing], rate, cutoff, 0)[0]
+    return smooth
 
-    if cutoff >= 0.45 * rate:
-        return x
-    filtered: FloatArray = sosfiltfilt(butter(ORDER, cutoff, fs=rate, output="sos"), x, axis=0)
-    return filtered
+
+def _smooth(x: FloatArray, rate: float, cutoff: float, rates: int) -> list[FloatArray]:
+    """Return columns (N, m) of x below a frequency in Hz, and so many of their rates.
+
+    Beyond both ends the columns are continued by their reflections in the end points.
+    """
+    count = len(x)
+    slope = (x[-1] - x[0]) / (count - 1)
+    line = x[0] + np.outer(np.arange(count), slope)
+    beyond = min(count - 1, math.ceil(BEYOND * rate / cutoff))
+    least = count + 2 * beyond  # and a length of which the transform is fast
+    length = min(m * 2 ** math.ceil(math.log2(least / m)) for m in (1, 3, 5, 9, 15))
+    pads = (beyond, length - count - beyond), (0, 0)
+    waves = np.fft.rfft(np.pad(x - line, pads, mode="reflect", reflect_type="odd"), axis=0)
+    f = np.fft.rfftfreq(length, 1.0 / rate)[:, None]
+    if cutoff < PASSED * rate:
+        ratio = np.tan(np.pi * f / rate) / np.tan(np.pi * cutoff / rate)
+        waves /= 1.0 + ratio ** (2 * ORDER)
+    results = []
+    for known in (line, rate * slope, 0.0)[: 1 + rates]:
+        results.append(known + np.fft.irfft(waves, length, axis=0)[beyond : beyond + count])
+        waves = 2j * np.pi * f * waves
+    return results
 
 
 def rate_of(series: TimeSeries) -> float:
@@ -89,8 +118,6 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
     Samples near both ends, which the filter distorts, are omitted. Raises TimeSeriesError for a
     recording that is too short for the filter.
     """
-    from scipy.interpolate import make_interp_spline
-
     series = stretch.series
     assert series.tau is not None
     rate, t = rate_of(series), series.t
@@ -101,17 +128,14 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
             f"{t[-1] - t[0]:.3g} s are too short for a cutoff frequency of {cutoff:.3g} Hz; at "
             f"least {least:.3g} s are needed, and ten are better"
         )
-    q = low_pass(series.q, rate, cutoff)
-    position: Any = make_interp_spline(t, q, 5)
-    qd, qdd = position.derivative()(t), position.derivative(2)(t)
+    q, qd, qdd = _smooth(series.q, rate, cutoff, 2)
     if series.qd is not None:
         measured = np.isfinite(series.qd).all(axis=0)
         rates = np.where(measured, series.qd, 0.0)
-        own = low_pass(rates, rate, cutoff)
+        own, slope = _smooth(rates, rate, cutoff, 1)
         quieter = measured & (
             _noise(rates, own, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )
-        slope = make_interp_spline(t, own, 5).derivative()(t)
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
     kept = slice(ends, len(t) - ends, step)
     tau = low_pass(series.tau, rate, cutoff)[kept]

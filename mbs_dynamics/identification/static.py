@@ -52,6 +52,68 @@ class StaticIdentification(NamedTuple):
     """The most informative next pose, by joint name."""
 
 
+class StillData(NamedTuple):
+    """Still poses as equations of their torques, which were checked."""
+
+    torque_model: TorqueModel
+    independent: BaseParameters
+    """Parameters that still poses may show."""
+    equations: Equations
+    """Those of torques of joints at a limit are 0 = 0."""
+    q: FloatArray
+    """(N, k) the poses, in rad or m."""
+    pairs: int
+    """Number of poses approached from several sides."""
+    notes: list[str]
+
+    @classmethod
+    def read(cls, model: Model, recording: TimeSeries) -> StillData:
+        """Return the poses of a recording; see :func:`identify_static`."""
+        model = model.loaded()
+        poses = replace(recording, qd=None, declared=recording.declared | {"t"})
+        own, torques, notes = recorded(poses, model)
+        if np.isnan(torques).any():
+            raise own.error(f"holds no efforts of {own.named(np.isnan(torques[0]))}")
+        q, tau, pairs = _merged(own.q, torques)
+        if _is_motion(own.q, len(q)):
+            raise own.error(
+                f"its {len(own.q)} samples are those of a motion: poses follow each "
+                "other without a jump; give still poses, or use identify for a motion"
+            )
+        if len(q) < FEWEST:
+            raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
+        torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
+        independent, equations = _independent(torque_model), _equations(torque_model, q, tau)
+        stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
+        held = stopped.mean(axis=0) > 0.5  # as fingers of a gripper that is closed
+        free = ~stopped[:, ~held].any(axis=1)
+        masses = [k for k in independent.columns if k < torque_model.rigid]
+        columns = [own.column(f"tau_{name}") for name in own.joints]
+        gravity = equations.gravity
+        given = Torques(own.joints, columns, tau, gravity, gravity, masses=equations.A[..., masses])
+        if free.any() and not held.all():
+            given = given.part(free, ~held)
+            notes += check_torques(recording.name, given, stated="tau" in own.declared)
+        equations = _without(equations, stopped)
+        offsets = torque_model.rigid + JOINT_TERMS.index("offset")
+        joints = equations.A[..., offsets :: len(JOINT_TERMS)]
+        for tool in tools(model):
+            body = 10 * model.frames[tool].body
+            load = np.concatenate([equations.A[..., body : body + 4], joints], axis=-1)
+            check_weight(recording.name, tool, load, equations.b, equations.gravity)
+        for j in np.flatnonzero(stopped.any(axis=0)):
+            notes.append(
+                f"{own.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques "
+                "there are left out, since a stop may carry a part of the load"
+            )
+        if not pairs:
+            notes.append(
+                "no pose was approached from both sides: the friction of joints at rest is in the "
+                "result"
+            )
+        return cls(torque_model, independent, equations, q, pairs, notes)
+
+
 def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification:
     """Return the inertias with which a model reproduces the torques of still poses.
 
@@ -61,54 +123,15 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     held-out poses. Raises TimeSeriesError for too few poses, for a motion, or for torques that
     cannot be those of the arm.
     """
-    model = model.loaded()
-    poses = replace(recording, qd=None, declared=recording.declared | {"t"})
-    own, torques, notes = recorded(poses, model)
-    if np.isnan(torques).any():
-        raise own.error(f"holds no efforts of {own.named(np.isnan(torques[0]))}")
-    q, tau, sides = _merged(own.q, torques)
-    if _is_motion(own.q, len(q)):
-        raise own.error(
-            f"its {len(own.q)} samples are those of a motion: poses follow each "
-            "other without a jump; give still poses, or use identify for a motion"
-        )
-    if len(q) < FEWEST:
-        raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
-    torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
-    equations = _equations(torque_model, q, tau)
-    independent = _independent(torque_model)
-    stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
-    held = stopped.mean(axis=0) > 0.5  # as fingers of a gripper that is closed
-    free = ~stopped[:, ~held].any(axis=1)
-    masses = [k for k in independent.columns if k < torque_model.rigid]
-    gravity = equations.gravity
-    columns = [own.column(f"tau_{name}") for name in own.joints]
-    given = Torques(own.joints, columns, tau, gravity, gravity, masses=equations.A[..., masses])
-    if free.any() and not held.all():
-        given = given.part(free, ~held)
-        notes += check_torques(recording.name, given, stated="tau" in own.declared)
-    equations = _without(equations, stopped)
-    joints = equations.A[..., torque_model.rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
-    for tool in tools(model):
-        body = 10 * model.frames[tool].body
-        load = np.concatenate([equations.A[..., body : body + 4], joints], axis=-1)
-        check_weight(recording.name, tool, load, equations.b, equations.gravity)
-    for j in np.flatnonzero(stopped.any(axis=0)):
-        notes.append(
-            f"{own.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques there "
-            "are left out, since a stop may carry a part of the load"
-        )
-    if not sides:
-        notes.append(
-            "no pose was approached from both sides: the friction of joints at rest is in the "
-            "result"
-        )
-    pose = _next_pose(torque_model, independent, q)
+    poses = StillData.read(model, recording)
+    pose = _next_pose(poses.torque_model, poses.independent, poses.q)
     return StaticIdentification(
-        estimated(torque_model, [equations], [], notes, independent=independent),
-        len(q),
-        sides,
-        dict(zip(own.joints, pose.tolist(), strict=True)),
+        estimated(
+            poses.torque_model, [poses.equations], [], poses.notes, independent=poses.independent
+        ),
+        len(poses.q),
+        poses.pairs,
+        dict(zip(poses.torque_model.joints, pose.tolist(), strict=True)),
     )
 
 

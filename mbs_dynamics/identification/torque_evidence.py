@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.common_masses import ROUNDING, CommonMasses
+from mbs_dynamics.identification.common_masses import (
+    CHANCE,
+    ROUNDING,
+    CommonMasses,
+    Explained,
+    by_chance,
+)
 from mbs_dynamics.timeseries.series import labelled
 
 MATTERS, LARGE = 0.05, 0.2
@@ -31,15 +37,21 @@ LACKING, SMALL = 0.25, 0.7
 """Shares of the gravity torques of the description: below the first torques are without gravity, if
 they are smaller than the second."""
 
+CERTAIN = 1e-3
+"""Probability of a sign by chance below which it is judged."""
+
 FREE = 0.1
 """Share of the gravity torques of a joint below which what is left of its torques is nothing."""
 
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
-DECISIVE = 4.5
-"""Sum of logarithms of squared residuals of joints by which factors must explain torques better: of
-two joints, a third of each residual."""
+DECISIVE, DECISIVE_AT_REST = 4.5, 2.5
+"""Sum of logarithms of residual variances of joints by which a hypothesis must be better. Models of
+friction in motions are so wrong; the friction of joints at rest is noise."""
+
+FREEDOM = 6
+"""Least degrees of freedom with which common masses are compared with torques."""
 
 SAMPLES, FEWEST = 600, 4
 """Largest number of samples that are checked, and least number from which factors are judged."""
@@ -81,17 +93,21 @@ class Evidence:
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
         self.torques = torques.part(step, ~swings_freely(torques))
+        self.least = DECISIVE_AT_REST if torques.own is None else DECISIVE
         self.ones, given = np.ones(len(self.torques.joints)), self.torques
         self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
         self.ratios, self.shares, self.sizes = self._gravity()
         deviations = given.gravity.std(axis=0)
         judged = (deviations > LARGE * deviations.max()) | (given.own is None)
-        self.signs = np.where(judged & (self.shares > EXPLAINED), np.sign(self.ratios), 0.0)
+        terms = 1 if given.own is None else 1 + given.own.shape[2]
+        count, k = given.measured.shape
+        free = max(count - terms - 2, 1)
+        chance = by_chance(free * self.shares / (1.0 - self.shares + 1e-12), 1, free)
+        judged &= (self.shares > EXPLAINED) & (chance < CERTAIN)
+        self.signs = np.where(judged, np.sign(self.ratios), 0.0)
         self.masses: CommonMasses | None = None
-        if given.masses is not None:
-            terms = len(self.ones) * (1 if given.own is None else 1 + given.own.shape[2])
-            if 2 * (given.masses.shape[2] + terms) <= given.measured.size:
-                self.masses = CommonMasses.of(without_own(given, given.masses), self.tau)
+        if given.masses is not None and count * k - k * terms - given.masses.shape[2] >= FREEDOM:
+            self.masses = CommonMasses.of(without_own(given, given.masses), self.tau, terms)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return how much of the gravity torques of the description is in torques, of k joints.
@@ -120,22 +136,31 @@ class Evidence:
         if self.masses is None:
             return self.ones
         factors = self.masses.factors()
-        explained = factors != 0.0
-        known = explained & (self.shares > EXPLAINED)
-        scaled = (factors * self.ratios)[known] if known.any() else factors[explained]
+        some = factors != 0.0
+        known = some & (self.shares > EXPLAINED)
+        scaled = (factors * self.ratios)[known] if known.any() else factors[some]
         if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
             return self.ones
         factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
-        same = explained & (factors > 1.0 / FACTOR) & (factors < FACTOR)
-        factors = factors / np.median(factors[same if same.any() else explained])
-        other = explained & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
+        same = some & (factors > 1.0 / FACTOR) & (factors < FACTOR)
+        factors = factors / np.median(factors[same if same.any() else some])
+        other = some & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
         g = np.where(other, factors, 1.0)
+        explained = self.masses.explained(g)
         for j in np.flatnonzero(other):  # without those that need no factor
             one = np.where(np.arange(len(g)) == j, 1.0, g)
-            g = one if self.masses.misfit(one) < self.masses.misfit(g) + DECISIVE else g
-        better = self.masses.misfit(g) < self.masses.misfit(self.ones) - DECISIVE
-        explains = (self.masses.shares(g)[g != 1.0] < EXPLAINED**2).all()
-        return g if better and explains else self.ones
+            if not explained.decisive(found := self.masses.explained(one), self.least):
+                g, explained = one, found
+        changed = g != 1.0
+        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
+            return self.ones
+        return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
+
+    @cached_property
+    def given(self) -> Explained:
+        """What common masses explain of the torques as they are; only with ``masses``."""
+        assert self.masses is not None
+        return self.masses.explained()
 
     @property
     def absent(self) -> NDArray[np.bool_]:
@@ -170,13 +195,13 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
 
 
-def unexplained(seen: Evidence) -> float:
-    """Return the share of the squares of all torques, friction included, that no masses explain."""
+def none_explain(seen: Evidence, share: float) -> bool:
+    """Return whether masses surely leave more than a share of all torques, friction included."""
     if seen.masses is None:
-        return 0.0
-    whole = np.square(seen.torques.measured - seen.torques.measured.mean(axis=0)).sum(axis=0)
-    left = float(seen.masses.unexplained().sum())
-    return left / max(float((whole / seen.masses.left).sum()), 1e-300)
+        return False
+    whole = (seen.torques.measured.var(axis=0) / seen.given.variances).mean()
+    ratio = seen.given.variance / max(share * float(whole), 1e-300)
+    return bool(by_chance(ratio, seen.given.freedoms.sum()) < CHANCE)
 
 
 def scaled(columns: FloatArray) -> FloatArray:

@@ -57,7 +57,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
     notes: list[str] = []
     with TemporaryDirectory() as folder:
         try:
-            messages = [x for part in _parts(path, notes) for x in _read(part, Path(folder), notes)]
+            messages = _messages(path, Path(folder), notes)
         except TimeSeriesError:
             raise
         except Exception as error:  # rosbags raises those of SQLite, LZ4, YAML and others
@@ -76,17 +76,13 @@ def read_bag(path: Path, topic: str = "") -> Columns:
     return columns
 
 
-def _parts(path: Path, notes: list[str]) -> list[Path]:
-    """Return the bag, or the files of a folder that is not a whole bag."""
+def _messages(path: Path, folder: Path, notes: list[str]) -> list[tuple[str, float, Any]]:
+    """Return topics, times and messages of a bag, or of the files of one that is not whole."""
     if not path.is_dir():
-        return [path]
+        return list(_read(path, folder, notes))
     if (path / "metadata.yaml").exists():
-        from rosbags.rosbag2 import Reader
-
         try:
-            with Reader(path) as reader:
-                sum(1 for _ in reader.messages())
-            return [path]
+            return list(_read(path, folder, notes))
         except Exception:  # of a file that is not whole
             notes.append("the bag is not whole, as if the recorder was killed")
     else:
@@ -98,7 +94,7 @@ def _parts(path: Path, notes: list[str]) -> list[Path]:
             "of a bag"
         )
     notes.append(f"read instead: {listed(x.name for x in files)}")
-    return files
+    return [one for file in files for one in _read(file, folder, notes)]
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:

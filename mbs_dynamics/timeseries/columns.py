@@ -121,16 +121,14 @@ def _split(name: str) -> tuple[str, str]:
 
 def unit_factor(kind: str, unit: str) -> float | None:
     """Return the factor of a unit, such as ``deg`` or ``0.0032 N m``, to SI; None if unknown."""
-    number, rest = re.fullmatch(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)?\s*(.*?)\s*", unit).groups()  # type: ignore[union-attr]
+    multiple, rest = re.fullmatch(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)?\s*(.*?)\s*", unit).groups()  # type: ignore[union-attr]
     short = re.sub(r"[\s_.*·⋅]", "", rest)
     short = SPELLINGS.get(short, SPELLINGS.get(short.lower(), short))
     known = {re.sub(r"\s", "", name): factor for name, factor in UNITS[kind].items()}
     lower = {name.lower(): factor for name, factor in known.items()}
     factor = known.get(short, lower.get(short.lower()))
-    try:
-        return None if factor is None else factor * float(number or 1.0)
-    except ValueError:
-        return None
+    value = number(multiple or "1")
+    return None if factor is None or value is None else factor * value
 
 
 def _factor(name: str, kind: str, unit: str) -> float:
@@ -172,7 +170,7 @@ class Declarations:
             rows = re.fullmatch(r"rows\s*/\s*(\S+)", meaning)
             if rows is None:
                 _check(name, meaning)
-            elif name != "t" or not (rate := _number(rows[1])) or not 0.0 < rate < 1e9:
+            elif name != "t" or not (rate := number(rows[1])) or not 0.0 < rate < 1e9:
                 raise TimeSeriesError(
                     f"--columns {name}={meaning}: must be t=rows/RATE, with a positive number of "
                     "rows per second"
@@ -257,7 +255,8 @@ def _check(name: str, text: str) -> None:
     )
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """Return the number that a text states; None if it is none."""
     try:
         return float(text)
     except ValueError:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import quoted, shortened
-from mbs_dynamics.timeseries.columns import column_name, parsed
+from mbs_dynamics.timeseries.columns import column_name, number, parsed
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 
 SEPARATORS = ",;\t"
@@ -51,21 +51,13 @@ class Columns:
         if isinstance(column, np.ndarray):
             return column.astype(np.float64)
         cells = [cell.replace(",", ".") for cell in column] if self.comma else column
-        try:
-            return np.array(list(map(float, cells)))
-        except ValueError:  # some are missing, or no numbers
-            numbers = np.empty(len(cells))
-        for k, text in enumerate(cells):
-            try:
-                numbers[k] = float(text) if text else np.nan
-            except ValueError:
-                if text.strip().lower() not in MISSING:
-                    raise TimeSeriesError(
-                        f"{self.name}, line {self.lines[k]}: {quoted(name)} is {quoted(text)}; "
-                        "valid: numbers"
-                    ) from None
-                numbers[k] = np.nan
-        return numbers
+        numbers = [number(cell) for cell in cells]
+        for line, text, value in zip(self.lines, cells, numbers, strict=True):
+            if value is None and text.strip().lower() not in MISSING:
+                raise TimeSeriesError(
+                    f"{self.name}, line {line}: {quoted(name)} is {quoted(text)}; valid: numbers"
+                )
+        return np.array(numbers, dtype=np.float64)  # NaN for None
 
 
 def read_csv(path: Path) -> Columns:
@@ -81,7 +73,7 @@ def read_csv(path: Path) -> Columns:
         raise TimeSeriesError(f"{path}: cannot be read as text in UTF-8: {error}") from error
     lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
     places = [place for place, (_, line) in enumerate(lines) if not line.startswith("#")]
-    if places and places[0] > 0 and _is_number(re.split(r"[,;\s]", lines[places[0]][1])[0]):
+    if places and places[0] > 0 and number(re.split(r"[,;\s]", lines[places[0]][1])[0]) is not None:
         places.insert(0, places[0] - 1)
     lines = [lines[place] for place in places]
     if len(lines) < 2:
@@ -89,40 +81,41 @@ def read_csv(path: Path) -> Columns:
     header = lines[0][1].lstrip("# ")
     separator = max(SEPARATORS, key=header.count)
     separator = separator if separator in header else " "
-    body = [header, *(line for _, line in lines[1:])]
-    try:
-        rows = list(csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
-    names, numbers = [name.strip() for name in rows[0]], [k for k, _ in lines[1:]]
+    body = [line for _, line in lines[1:]]
+    names = [name.strip() for name in _cells(path, [header], separator)[0]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
     for name in names:
         if names.count(name) > 1:
             raise TimeSeriesError(f"{path}: the header has {quoted(name)} twice")
-    if all(_is_number(name) for name in names):
+    if all(number(name) is not None for name in names):
         raise TimeSeriesError(f"{path}: has no header; its first line is {shortened(header)!r}")
-    if len(rows) != len(lines):
+    try:  # a table of nothing but numbers
+        array = np.loadtxt(body, delimiter=separator.strip(" ") or None, comments=None, ndmin=2)
+        if array.shape == (len(body), len(names)):
+            return Columns(str(path), dict(zip(names, array.T, strict=True)))
+    except ValueError:
+        pass
+    table_lines, rows = [k for k, _ in lines[1:]], _cells(path, body, separator)
+    if len(rows) != len(body):
         raise TimeSeriesError(f"{path}: has cells of several lines")
-    for number, row in zip(numbers, rows[1:], strict=True):
+    for line, row in zip(table_lines, rows, strict=True):
         while len(row) > len(names) and not row[-1].strip():
             row.pop()
         if len(row) != len(names):
             raise TimeSeriesError(
-                f"{path}, line {number}: {len(row)} cells; the header has {len(names)}"
+                f"{path}, line {line}: {len(row)} cells; the header has {len(names)}"
             )
-    cells = zip(*rows[1:], strict=True)
-    table = Columns(str(path), dict(zip(names, cells, strict=True)))
-    table.lines, table.comma = numbers, separator != ","
+    table = Columns(str(path), dict(zip(names, zip(*rows, strict=True), strict=True)))
+    table.lines, table.comma = table_lines, separator != ","
     return table
 
 
-def _is_number(cell: str) -> bool:
+def _cells(path: Path, lines: list[str], separator: str) -> list[list[str]]:
     try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        return list(csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise TimeSeriesError(f"{path}: is not a table: {error}") from error
 
 
 def read_npz(path: Path) -> Columns:
