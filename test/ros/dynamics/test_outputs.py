@@ -93,9 +93,19 @@ def test_messages_hold_the_results_in_their_frames():
     messages = node.sent
     assert messages["~/gravity_torques"] is messages["~/gravity_torques_throttle"]
     close = np.testing.assert_allclose
+    close(messages["~/gravity_torques"].effort, mbs.gravity_torques(MODEL, Q), atol=1e-12)
+    close(messages["~/bias_torques"].effort, mbs.bias_torques(MODEL, Q, QD), atol=1e-12)
     close(messages["~/mass_matrix"].data, mbs.mass_matrix(MODEL, Q).ravel(), atol=1e-12)
     energies = [mbs.kinetic_energy(MODEL, Q, QD), mbs.potential_energy(MODEL, Q)]
     close(messages["~/energy"].data[:2], energies, atol=1e-12)
+    for body in ("link7", "tool"):
+        J = mbs.jacobian(MODEL, Q, body, representation="hybrid")
+        V = J @ QD
+        twist = messages[f"~/twist/{body}"].twist
+        close([twist.angular.x, twist.angular.y, twist.angular.z], V[:3], atol=1e-12)
+        close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
+        found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
+        close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
     W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7), joints=["joint6", "flange_joint"])
     for expected, joint, link in zip(
         W, ("joint6", "flange_joint"), ("link6", "flange"), strict=True
