@@ -371,12 +371,14 @@ class Model(Value):
         }
 
     def positions(self, joint: str | Joint) -> slice:
-        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError.
-
-        :attr:`Joint.velocities` are its indices in qd.
-        """
+        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError."""
         one = self.joint(joint) if isinstance(joint, str) else joint
         return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
+
+    def velocities(self, joint: str) -> slice:
+        """Return the slice of qd of a joint, or of the joint that it mimics; UnknownJointError."""
+        columns = self.joint(joint).velocities
+        return slice(columns.start, columns.stop)
 
     @cached_property
     def _position_slices(self) -> dict[int, slice]:
