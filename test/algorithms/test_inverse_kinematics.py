@@ -24,7 +24,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
 from mbs_dynamics.algorithms.inverse_kinematics.descent import pose_residual
-from mbs_dynamics.model.compiled import compiled
 
 TOLERANCE = 1e-8
 
@@ -58,9 +57,9 @@ def test_a_point_of_a_body_reaches_a_position():
     reached = mbs.forward_kinematics(model, found.q, bodies=["panda_hand"])[:, 0]
     error = reached[:, :3, :3] @ point + reached[:, :3, 3] - targets
     assert np.linalg.norm(error, axis=-1).max() <= TOLERANCE + 1e-12
-    kernels = len(compiled(model).kernels)
+    kernels = len(model.compiled.kernels)
     inverse_kinematics(model, targets[0], "panda_hand", point=2.0 * point)
-    assert len(compiled(model).kernels) == kernels
+    assert len(model.compiled.kernels) == kernels
     with pytest.raises(mbs.ArgumentError, match="point"):
         inverse_kinematics(model, frames[0], "panda_hand", point=point)
     with pytest.raises(mbs.ArgumentError, match="point"):

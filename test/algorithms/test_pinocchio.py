@@ -34,7 +34,6 @@ from twins import Twin
 from urdf_reference import load, pin_positions
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import leaves
 
 pytestmark = pytest.mark.backend_independent  # all is evaluated by both, whatever is set
@@ -111,7 +110,7 @@ def assert_agrees(robot, algorithm, arrays, expected, backends=BACKENDS, **optio
         assert_close(kernel(*arrays), expected, TOLERANCE, backend)
         single = kernel(*[array[0] for array in arrays])
         assert_close(single, expected[0], TOLERANCE, f"{backend}, one state")
-    for cache in (compiled(model).kernels, compiled(model).with_defaults):
+    for cache in (model.compiled.kernels, model.compiled.with_defaults):
         cache.clear()  # or programs of large robots stay in memory
 
 
