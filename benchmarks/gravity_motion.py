@@ -403,7 +403,7 @@ def alone(rig: Rig, motion: Motion) -> float:
     stops = "stopped by a fault" in log or "ramping out" in log
     stays = not stops or "stopped by a fault (hold)" in log
     ramp = np.inf if stays else 0.0 if "stopped by a fault (zero)" in log else rig.ramp_time
-    late = rig.stale_timeout if "stale_timeout" in log else 0.0
+    late = rig.stale_timeout if "no valid" in log else 0.0
     silent = record.arrivals[-1] == record.arrivals[len(record.t) // 2]
     frozen = "ramping out" not in log and (stops or silent)
     return max(released(rig.model, q, qd, ramp, 1.0, frozen=frozen, after=late))
