@@ -285,7 +285,7 @@ def period_of(s: State, p: Settings) -> Any:
 
 
 def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
-    """Return the weight of laws, of which the one in force has a ``share``."""
+    """Return the weight of these laws in the torques; the law in force has the weight ``share``."""
     now = select(is_one_of(s.law, of), share, 0.0)
     return now + select(is_one_of(s.law_before, of), 1.0 - share, 0.0)
 

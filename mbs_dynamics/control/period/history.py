@@ -21,7 +21,7 @@ KEPT = 5_000
 
 
 class Replay(NamedTuple):
-    """What a history led to, period by period, N in all."""
+    """The inputs and results of the N periods of a history."""
 
     layouts: Period
     """The period that was replayed."""

@@ -34,7 +34,7 @@ TURN = 2.0 * math.pi
 
 
 class Measured(NamedTuple):
-    """What is known after the reports of a period; see the fields of the same names of State."""
+    """The states of the joints after the reports of a period; fields as those of State."""
 
     new: Any
     """(n,) conditions that a report was used."""

@@ -22,9 +22,9 @@ Vector = Annotated[Any, (3,)]
 PerJoint = Annotated[Any, ("n",)]
 PerLoad = Annotated[Any, ("b", 10)]
 Two = Annotated[Any, (2,)]
-"""Of rotations, then of translations."""
+"""One value for rotations, one for translations."""
 Six = Annotated[Any, (6,)]
-"""Of rotations about three axes, then of translations along them."""
+"""Three values for rotations about the axes, three for translations along them."""
 Pose = Annotated[Any, (3, 4)]
 """Rotation matrix and position in m, in the frame of the root."""
 Segment = Annotated[Any, (6, "n")]
@@ -58,7 +58,7 @@ class State(NamedTuple):
     fault_value: Number
     fault_limit: Number
     doubt: Number
-    """What the fault makes doubtful, one of the doubts in ``checks.py``."""
+    """The quantity that the fault makes unreliable: one of the doubts in ``checks.py``."""
 
     stamp: PerJoint
     """When the latest accepted state was measured, by the clock of the measurements."""

@@ -91,7 +91,7 @@ def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity(la
     assert bench.state == "enabled"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, 3])  # each fails with the velocity at the end of a gap
 def test_right_velocities_at_irregular_times_are_no_wrong_velocities(seed):
     bench, rng = Bench(effort_check="off").enabled(), np.random.default_rng(seed)
     joint, start = np.eye(7)[rng.integers(7)], bench.now
