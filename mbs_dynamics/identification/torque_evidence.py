@@ -131,30 +131,29 @@ class Evidence:
     def factors(self) -> FloatArray:
         """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
 
-        The scale is that of the description, or of all joints if it is that of none.
+        The scale is that of the description, or of most joints if it is that of none.
         """
         if self.masses is None:
             return self.ones
-        factors = self.masses.factors()
-        some = factors != 0.0
-        known = some & (self.shares > EXPLAINED)
-        scaled = (factors * self.ratios)[known] if known.any() else factors[some]
-        if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
-            return self.ones
-        factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
-        same = some & (factors > 1.0 / FACTOR) & (factors < FACTOR)
-        factors = factors / np.median(factors[same if same.any() else some])
-        other = some & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
-        g = np.where(other, factors, 1.0)
+        sizes = self.described.std(axis=0)
+        strong = sizes > MATTERS * sizes.max()
+        g = self.masses.factors(np.flatnonzero(strong).tolist())
         explained = self.masses.explained(g)
-        for j in np.flatnonzero(other):  # without those that need no factor
+        for j in np.flatnonzero(g != 1.0):  # without those that need no factor
             one = np.where(np.arange(len(g)) == j, 1.0, g)
             if not explained.decisive(found := self.masses.explained(one), self.least):
                 g, explained = one, found
         changed = g != 1.0
         if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
             return self.ones
-        return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
+        if not (explained.shares[changed] < EXPLAINED**2).all():
+            return self.ones
+        scaled = (g * self.ratios)[strong & (self.shares > EXPLAINED)]
+        common = float(np.median(scaled)) if len(scaled) else 1.0
+        if 1.0 / FACTOR < common < FACTOR:
+            return g
+        g = np.where(strong, g / common, 1.0)
+        return np.where((g > 1.0 / FACTOR) & (g < FACTOR), 1.0, g)
 
     @cached_property
     def given(self) -> Explained:

@@ -138,8 +138,6 @@ def test_wrong_torques_of_still_poses_are_always_refused(name, count):
         q, tau, g = still(model, true, count, 0.01, rng)
         _, others, _ = still(model, true, count, 0.01, rng)
         for what, wrong in wrong_torques(tau, g, others, rng).items():
-            if "times 4" in what and count < 12:
-                continue  # 2 of 16 such sets pass: other masses explain them as well
             if not refused(StillData.read, *poses_of(model, q, wrong)):
                 passed.append((unknown, what))
     assert not passed
