@@ -133,7 +133,19 @@ class CommonMasses(NamedTuple):
         """Return the equations without those of joints of a mask (k,)."""
         return CommonMasses(*(x[~some] for x in self))
 
-    def factors(self, joints: Sequence[int]) -> FloatArray:
+    def factors(self) -> FloatArray:
+        """Return the factors (k,) of torques with which common masses explain most of them.
+
+        Zero for joints that no masses explain.
+        """
+        right = (self.c / self.variances[:, None]).T
+        H = np.tensordot(1.0 / self.variances, self.A, 1)
+        left = np.diag(self.d / self.variances) - right.T @ _inverse(H) @ right
+        scale = np.sqrt(np.maximum(self.d / self.variances, 1e-300))
+        g = np.linalg.eigh(left / np.outer(scale, scale))[1][:, 0] / scale
+        return np.where(np.abs(g) > 1e-3 * np.abs(g).max(), g, 0.0)
+
+    def factors_joint_by_joint(self, joints: Sequence[int]) -> FloatArray:
         """Return the factors (k,) of torques with which common masses explain most of them.
 
         In each step the torques of one of ``joints`` are multiplied, as explains most.

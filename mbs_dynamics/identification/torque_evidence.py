@@ -131,13 +131,51 @@ class Evidence:
     def factors(self) -> FloatArray:
         """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
 
+        Few still poses may show none by masses alone, but joint by joint.
+        """
+        factors = self._factors_by_masses()
+        if self.torques.own is None and (factors == 1.0).all():
+            return self._factors_joint_by_joint()
+        return factors
+
+    def _factors_by_masses(self) -> FloatArray:
+        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
+
+        The scale is that of the description, or of all joints if it is that of none.
+        """
+        if self.masses is None:
+            return self.ones
+        factors = self.masses.factors()
+        some = factors != 0.0
+        known = some & (self.shares > EXPLAINED)
+        scaled = (factors * self.ratios)[known] if known.any() else factors[some]
+        if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
+            return self.ones
+        factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
+        same = some & (factors > 1.0 / FACTOR) & (factors < FACTOR)
+        factors = factors / np.median(factors[same if same.any() else some])
+        other = some & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
+        g = np.where(other, factors, 1.0)
+        explained = self.masses.explained(g)
+        for j in np.flatnonzero(other):  # without those that need no factor
+            one = np.where(np.arange(len(g)) == j, 1.0, g)
+            if not explained.decisive(found := self.masses.explained(one), self.least):
+                g, explained = one, found
+        changed = g != 1.0
+        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
+            return self.ones
+        return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
+
+    def _factors_joint_by_joint(self) -> FloatArray:
+        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
+
         The scale is that of the description, or of most joints if it is that of none.
         """
         if self.masses is None:
             return self.ones
         sizes = self.described.std(axis=0)
         strong = sizes > MATTERS * sizes.max()
-        g = self.masses.factors(np.flatnonzero(strong).tolist())
+        g = self.masses.factors_joint_by_joint(np.flatnonzero(strong).tolist())
         explained = self.masses.explained(g)
         for j in np.flatnonzero(g != 1.0):  # without those that need no factor
             one = np.where(np.arange(len(g)) == j, 1.0, g)
