@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL
+from mbs_dynamics.algorithms.arguments import ARRAYS
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
@@ -111,7 +111,7 @@ def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
     for part in parts:
         for name in part.arrays:
             shape, frames = part.algorithm.shape(name, model, part.options), ""
-            if name in BODY_LEVEL:
+            if name == "wrenches":
                 frames = f" {part.options.get('representation', 'body_fixed')}"
             first = uses.setdefault(name, (part.name, shape, frames))
             if first[1:] != (shape, frames):

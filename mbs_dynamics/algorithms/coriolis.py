@@ -61,8 +61,6 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij = S_j^T B_k S_i. For different joints
     Gamma_ijk = Gamma_ikj. For two screws j, k of one joint Gamma_ijk = S_i^T B_j S_k, whose
     antisymmetric part follows from the structure constants. All other symbols are zero.
-
-    q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     M, of = composite_inertias(model, rep), model.columns_of

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Factorization of the mass matrix and of other symmetric matrices, M = U D U^T."""
+"""Factorization of the mass matrix and other symmetric matrices, M = U D U^T, and its inverse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
@@ -17,8 +19,23 @@ from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["inverse_mass_matrix"]
+
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix below this share of its diagonal at q = 0 count as rounding."""
+
+
+@algorithm(invariant=True, joint_space_only=True)
+def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the inverse M^-1 (..., n, n) of the mass matrix, symmetric.
+
+    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
+    tree.
+
+    Raises SingularError, which names the joint, if M is not positive definite.
+    """
+    M = mass_matrix(model, q, representation=representation)
+    return np.asarray(factorize(model, M).inverse())
 
 
 class Factors:

@@ -163,9 +163,9 @@ class Representation(ABC):
     def inertia(self, i: int) -> Operator:
         """M_i: takes an acceleration to a wrench, and a twist to a momentum."""
 
-    @abstractmethod
     def bias(self, i: int, V: Array) -> Array:
         """The velocity-dependent wrench (6,) of body i at twist V, in addition to M_i Vdot_i."""
+        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38), (41)
 
     @abstractmethod
     def at(self, frame: Frame) -> Operator:
@@ -220,9 +220,6 @@ class BodyFixed(Representation):
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia  # D (40)
 
-    def bias(self, i: int, V: Array) -> Array:
-        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (41)
-
     def at(self, frame: Frame) -> Operator:
         if _is_body(frame):
             return IDENTITY
@@ -251,9 +248,6 @@ class Spatial(Representation):
     @_cached
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia.transformed(self.C(i))  # D (71a)
-
-    def bias(self, i: int, V: Array) -> Array:
-        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38)
 
     def at(self, frame: Frame) -> Operator:
         return IDENTITY
