@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
@@ -60,8 +60,7 @@ def compile_together(
     and an array that means different things to two algorithms; else as :func:`compile` does.
     """
     parts = _parts(functions)
-    for part in parts:
-        part.algorithm.check_model(model)
+    parts[0].algorithm.check_model(model)
     inputs = _inputs(parts, model)
     joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
     whole = separated(model, joints)
@@ -81,10 +80,9 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
             "functions must be a sequence of algorithms, or a mapping of names to them; got "
             f"{functions!r}"
         )
-    named = list(functions.items()) if isinstance(functions, Mapping) else None
-    given: Iterable[tuple[Any, Any]] = named or [(None, entry) for entry in functions]
     parts: list[_Part] = []
-    for name, entry in given:
+    for key in functions:
+        name, entry = (key, functions[key]) if isinstance(functions, Mapping) else (None, key)
         function, options = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
         if isinstance(function, tuple) or not isinstance(options, Mapping):
             raise ArgumentError(

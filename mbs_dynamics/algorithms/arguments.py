@@ -57,8 +57,6 @@ ARRAYS = tuple(name for name in MEANINGS if name not in MODEL_INPUTS)
 SIZES = ("n", "nq", "nb")
 """Names for sizes of a model in the declared shapes of arrays."""
 
-NAMES = '``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``'
-
 OPTIONS = {
     "body": "name of a body, merged link or added frame",
     "bodies": "names of bodies, links or frames; None means ``model.body_names``",
@@ -140,7 +138,8 @@ def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str,
         lines[k] += f"; {frames}; {by_link}"
     lines += [f"- ``{name}``: {OPTIONS[name]}" for name in options if name in OPTIONS]
     if "representation" in options:
-        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means body-fixed')
+        names = '``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``'
+        lines.append(f'- ``representation``: {names}; ``"auto"`` means body-fixed')
     errors = dict.fromkeys(ERRORS[name] for name in (*arrays, *options) if name in ERRORS)
     listed = ", ".join(["Raises ArgumentError for a wrong shape or type", *errors])
     return "\n\n".join([inspect.cleandoc(text or ""), "\n".join(lines), f"{listed}."])

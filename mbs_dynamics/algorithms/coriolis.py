@@ -102,11 +102,6 @@ class Gyration:
     """(3,) p."""
 
     @classmethod
-    def zero(cls) -> Gyration:
-        """Return the matrix of a body without motion."""
-        return cls(np.zeros((3, 3)), np.zeros(3))
-
-    @classmethod
     def of(cls, M: Inertia, V: Array) -> Gyration:
         """Return the matrix of a body with the body-fixed twist V (6,)."""
         moments = so3.hat(V[:3]) @ M.second_moments + so3.hat(M.moment) @ so3.hat(V[3:])
@@ -131,7 +126,8 @@ class Gyration:
 
 def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     """Return for each body the sum of the gyrations of all bodies that its joint moves."""
-    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)] + [Gyration.zero()]
+    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)]
+    B.append(Gyration(np.zeros((3, 3)), np.zeros(3)))
     for i, p in model.inward():
         B[p] = B[p] + B[i].carried(rep.transform(i))
     return B

@@ -14,6 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
+from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
@@ -84,11 +85,11 @@ class Factors:
     def congruence(self, J: Array) -> Array:
         """Return J A^-1 J^T (m, m), symmetric."""
         Y = self.halfway(J.T)
-        return symmetric(Y.T @ (self._inverse_pivots() * Y))
+        return so3.symmetric(Y.T @ (self._inverse_pivots() * Y))
 
     def inverse(self) -> Array:
         """Return A^-1 (n, n), symmetric."""
-        return symmetric(self.solution(np.eye(len(self.D))))
+        return so3.symmetric(self.solution(np.eye(len(self.D))))
 
     def _inverse_pivots(self) -> Array:
         return np.array([1.0 / d for d in self.D])[:, None]
@@ -126,16 +127,6 @@ def _is_any(x: Any) -> bool:
     return type(x) is not float or x != 0.0
 
 
-def symmetric(A: Array) -> Array:
-    """Return A (m, m), known to be symmetric, with one half in place of the other.
-
-    The other half is then never computed.
-    """
-    for j in range(len(A)):
-        A[j + 1 :, j] = A[j, j + 1 :]
-    return A
-
-
 def pivots(model: Tree) -> Callable[[int, Any], Any]:
     """Return a function of a coordinate k and its pivot that returns the pivot, guarded.
 
@@ -166,11 +157,10 @@ def locked_inertias(model: Model) -> FloatArray:
 
     Without payloads and armature.
     """
-    bare = without_payloads(model)
 
     def diagonal() -> FloatArray:
-        tree = Tree(bare, armature=())
-        M = mass_matrix(tree, bare.neutral(), representation="body_fixed")
+        bare = Tree(without_payloads(model), armature=())
+        M = mass_matrix(bare, model.neutral(), representation="body_fixed")
         return np.diag(M).astype(float)
 
     locked: FloatArray = model.compiled.get_or_create(locked_inertias, diagonal)

@@ -109,7 +109,7 @@ class Representation(ABC):
             return body.home_rel @ body.joint.motion(q.now) @ flow(body.joint.screws, q.velocities)
         if len(q) == 1 and isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
             C_now = body.home_rel @ body.joint.motion(np.array([q[0].c[0]]))
-            return C_now @ body.joint.motion(np.array([q[0].change()]))
+            return C_now @ body.joint.motion(np.array([Series((0.0, *q[0].c[1:]))]))
         return body.home_rel @ body.joint.motion(q)
 
     def C(self, i: int) -> Array:
@@ -347,7 +347,7 @@ def flow(S: Array, velocities: Array) -> Array:
 
     ``velocities`` s (k,) are series. Each coefficient of H follows from those before it.
     """
-    orders = range(velocities[0].order + 1)
+    orders = range(len(velocities[0].c))
     twists = [se3.hat(S @ np.array([s.c[k] for s in velocities])) for k in orders]
     H: list[Array] = [np.eye(4)]
     for n in orders:

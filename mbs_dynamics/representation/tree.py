@@ -13,8 +13,9 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, with_poses
+from mbs_dynamics.model.body import with_poses
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -146,11 +147,6 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
-    def free_roots(self) -> list[int]:
-        """Return the bodies that move in all directions relative to the ground."""
-        bodies = enumerate(self.model.bodies)
-        return [i for i, body in bodies if body.joint.nv == 6 and body.parent == GROUND]
-
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
 
@@ -231,10 +227,7 @@ class Tree:
             for k in range(axes):
                 values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(result, where, values)  # type: ignore[arg-type]
-        if symmetric:
-            for j in range(self.n):
-                result[j + 1 :, j] = result[j, j + 1 :]
-        return np.asarray(result)
+        return np.asarray(so3.symmetric(result) if symmetric else result)
 
     def by_body(self, values: Any) -> FloatArray:
         """Return the vectors of the bodies (nb, 6), without that of the ground."""
