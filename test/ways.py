@@ -32,7 +32,7 @@ def evaluate_through(way: str) -> None:
         raise ValueError(f"MBS_TEST_THROUGH must be one of {', '.join(WAYS)}; got {way!r}")
     os.environ["MBS_BACKEND"] = "python" if way == "python" else "llvm"
     if way == "native":
-        if not layout.supported():
+        if layout.unsupported_reason() is not None:
             raise RuntimeError("kernels cannot be called through machine code here")
     elif way == "ctypes":
         table.is_supported = lambda program: False

@@ -32,7 +32,7 @@ MUTANTS = [
     ("lie/se3.py", "return _lower(R, so3.hat(C[..., :3, 3]) @ R)", "return _lower(R, R @ so3.hat(C[..., :3, 3]))", LIE),
     ("lie/se3.py", "blocks([[-h, -p], [-p, np.zeros((3, 3))]])", "blocks([[-h, -p], [p, np.zeros((3, 3))]])", LIE),
     ("representation/operators.py", "return (se3.ad(V[i]) @ self.screw(i)) @ rate  # D (66c)", "return -(se3.ad(V[i]) @ self.screw(i)) @ rate", MOVES),
-    ("representation/operators.py", "return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (41)", "return se3.ad(V) @ (self.inertia(i) @ V)", MOVES),
+    ("representation/operators.py", "return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38), (41)", "return se3.ad(V) @ (self.inertia(i) @ V)", MOVES),
     ("representation/operators.py", "return (se3.ad(V[p]) @ self.screw(i)) @ rate", "return (se3.ad(V[i]) @ self.inertia(i)) @ self.screw(i) @ rate", MOVES),
     ("representation/operators.py", "return _turning(V[:3], self.inertia(i))  # D (53)", "return 0.0 * _turning(V[:3], self.inertia(i))", MOVES),
     ("representation/body_axes.py", "_square(omega) @ M.moment", "_square(omega) @ -M.moment", MOVES),

@@ -24,7 +24,7 @@ from mbs_dynamics.algorithms.inverse_kinematics import *
 from mbs_dynamics.algorithms.manipulability import *
 from mbs_dynamics.algorithms.newton_euler import *
 from mbs_dynamics.algorithms.mass_matrix import *
-from mbs_dynamics.algorithms.inverse_mass_matrix import *
+from mbs_dynamics.algorithms.factorization import *
 from mbs_dynamics.algorithms.coriolis import *
 from mbs_dynamics.algorithms.forward_dynamics import *
 from mbs_dynamics.algorithms.joint_wrenches import *

@@ -18,20 +18,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.arguments import (
-    BODY_LEVEL,
-    declared_arrays,
-    described,
-    shape_of,
-    wrenches_on,
-)
+from mbs_dynamics.algorithms.arguments import declared_arrays, described, shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on, variables
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.separation import separated
-from mbs_dynamics.representation import AUTO, checked
+from mbs_dynamics.model.model import Model, body_wrenches
+from mbs_dynamics.model.separation import separated, wrench_links
+from mbs_dynamics.representation import AUTO, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["Algorithm", "algorithm", "algorithm_of", "compile"]
@@ -105,7 +101,7 @@ class Algorithm(Dispatcher):
             self.remember(model, count, args[count:], tuple(named.items()), kernel)
         if isinstance(arrays.get("wrenches"), Mapping):
             on = self.model_for(model, options)
-            arrays["wrenches"] = wrenches_on(on, arrays["wrenches"], arrays["q"], options)
+            arrays["wrenches"] = _wrenches_on(on, arrays["wrenches"], arrays["q"], options)
         if "damping" in arrays:
             checks.not_negative("damping", arrays["damping"])
         return kernel(*arrays.values())
@@ -192,7 +188,7 @@ class Algorithm(Dispatcher):
         if model.variable_links or not (self.joint_space_only or self.frame_free):
             return model
         keep = {*model.payloads.bodies}
-        if BODY_LEVEL.intersection(arrays):
+        if "wrenches" in arrays:
             keep.update(range(model.nb))
         if "body" in options:
             keep.add(model.frames[options["body"]].body)
@@ -231,6 +227,26 @@ def _constant(name: str, option: Any) -> Any:
 
 NAMED: dict[str, Algorithm] = {}
 """The public algorithms by name."""
+
+
+def _wrenches_on(
+    model: Model, by_link: Mapping[str, Any], q: Any, options: Mapping[str, Any]
+) -> FloatArray:
+    """Return wrenches (..., nb, 6) by link in the representation of the options.
+
+    Each row is in the frame of one of :func:`wrench_links`.
+    """
+    links = wrench_links(model, options.get("joints"))
+    frames = [model.frames[link] for link in links]
+    W = body_wrenches(model, by_link)[..., [frame.body for frame in frames], :]
+    if links != [*model.body_names]:
+        Ad = np.array([se3.Ad(frame.placement) for frame in frames])
+        W = np.einsum("...ki,kij->...kj", W, Ad)
+    representation = options.get("representation", "body_fixed")
+    if representation == "body_fixed":
+        return W
+    C = NAMED["forward_kinematics"](model, q, bodies=links)
+    return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))
 
 
 def algorithm(
@@ -304,8 +320,8 @@ def compile(
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
     UnknownBackendError; BackendError if llvmlite is needed and missing.
     """
-    algorithm_of(function).check_model(model)
     selected, arrays, complete = asked_of(function, options)
+    selected.check_model(model)
     return selected.kernel(model, arrays, complete, backend)
 
 

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL
+from mbs_dynamics.algorithms.arguments import ARRAYS
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
@@ -60,8 +60,7 @@ def compile_together(
     and an array that means different things to two algorithms; else as :func:`compile` does.
     """
     parts = _parts(functions)
-    for part in parts:
-        part.algorithm.check_model(model)
+    parts[0].algorithm.check_model(model)
     inputs = _inputs(parts, model)
     joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
     whole = separated(model, joints)
@@ -81,10 +80,9 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
             "functions must be a sequence of algorithms, or a mapping of names to them; got "
             f"{functions!r}"
         )
-    named = list(functions.items()) if isinstance(functions, Mapping) else None
-    given: Iterable[tuple[Any, Any]] = named or [(None, entry) for entry in functions]
     parts: list[_Part] = []
-    for name, entry in given:
+    for key in functions:
+        name, entry = (key, functions[key]) if isinstance(functions, Mapping) else (None, key)
         function, options = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
         if isinstance(function, tuple) or not isinstance(options, Mapping):
             raise ArgumentError(
@@ -111,7 +109,7 @@ def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
     for part in parts:
         for name in part.arrays:
             shape, frames = part.algorithm.shape(name, model, part.options), ""
-            if name in BODY_LEVEL:
+            if name == "wrenches":
                 frames = f" {part.options.get('representation', 'body_fixed')}"
             first = uses.setdefault(name, (part.name, shape, frames))
             if first[1:] != (shape, frames):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of algorithms: meanings, shapes, and wrenches that are given by link names."""
+"""The arguments of algorithms: meanings, shapes, and texts about them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from typing import Annotated, Any, get_args, get_origin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, compiled_on, model_inputs
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import check_single
-from mbs_dynamics.model.model import Model, body_wrenches
-from mbs_dynamics.model.separation import wrench_links
-from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.model.model import Model
 
 MEANINGS: dict[str, tuple[str, str]] = {
     "q": ("..., nq", "positions of the joints, rad or m"),
@@ -61,11 +56,6 @@ ARRAYS = tuple(name for name in MEANINGS if name not in MODEL_INPUTS)
 
 SIZES = ("n", "nq", "nb")
 """Names for sizes of a model in the declared shapes of arrays."""
-
-BODY_LEVEL = frozenset({"wrenches"})
-"""Arrays whose meaning depends on the representation."""
-
-NAMES = '``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``'
 
 OPTIONS = {
     "body": "name of a body, merged link or added frame",
@@ -148,7 +138,8 @@ def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str,
         lines[k] += f"; {frames}; {by_link}"
     lines += [f"- ``{name}``: {OPTIONS[name]}" for name in options if name in OPTIONS]
     if "representation" in options:
-        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means body-fixed')
+        names = '``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``'
+        lines.append(f'- ``representation``: {names}; ``"auto"`` means body-fixed')
     errors = dict.fromkeys(ERRORS[name] for name in (*arrays, *options) if name in ERRORS)
     listed = ", ".join(["Raises ArgumentError for a wrong shape or type", *errors])
     return "\n\n".join([inspect.cleandoc(text or ""), "\n".join(lines), f"{listed}."])
@@ -167,30 +158,3 @@ def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> 
         sizes["m"] = len(joints) if isinstance(joints, Sequence) else 0
     _, *names = axes.split(", ")
     return tuple(sizes[axis] if axis in sizes else int(axis) for axis in names)
-
-
-def wrenches_on(
-    model: Model, by_link: Mapping[str, Any], q: Any, options: Mapping[str, Any]
-) -> FloatArray:
-    """Return wrenches (..., nb, 6) by link in the representation of the options.
-
-    Each row is in the frame of one of :func:`wrench_links`.
-    """
-    links = wrench_links(model, options.get("joints"))
-    frames = [model.frames[link] for link in links]
-    W = body_wrenches(model, by_link)[..., [frame.body for frame in frames], :]
-    if links != [*model.body_names]:
-        Ad = np.array([se3.Ad(frame.placement) for frame in frames])
-        W = np.einsum("...ki,kij->...kj", W, Ad)
-    representation = options.get("representation", AUTO)
-    if representation in (AUTO, "body_fixed"):
-        return W
-
-    def poses(tree: Tree, q: Any) -> Any:
-        rep = BodyFixed(tree, q)
-        frames_of_links = [tree.frame(link) for link in links]
-        return np.array([rep.C(frame.body) @ frame.placement for frame in frames_of_links])
-
-    kernel = compiled_on(model, tuple(links), poses, {"q": (model.nq,)}, name="poses_of_links")
-    C = kernel(q, *model_inputs(model, kernel))
-    return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))

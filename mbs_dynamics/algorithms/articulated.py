@@ -41,7 +41,8 @@ class ArticulatedInertias:
             U.append(rest @ S)
             d.append(self.pivot(k, S @ U[-1] + inertia))
             rest = without(rest, S, U[-1], d[-1], free=not self.model.has_armature)
-        self.M[p] = plus(self.M[p], carried(self.rep.transform(i), rest))
+        moved = carried(self.rep.transform(i), rest)
+        self.M[p] = (self.M[p] if isinstance(moved, Inertia) else _matrix(self.M[p])) + moved
         return np.array(U[::-1]), np.array(d[::-1]), rest
 
 
@@ -80,11 +81,6 @@ class Articulated:
                 x[i][c] = x[i][c] - psi[i][c] @ mu[i]
                 mu[i] = mu[i] + screws[c] * x[i][c]
         return model.to_coordinates(x)
-
-
-def plus(A: Any, B: Any) -> Any:
-    """Return the sum of two inertias, rigid or articulated."""
-    return A + B if isinstance(B, Inertia) else _matrix(A) + B
 
 
 def without(M: Any, S: Array, U: Array, d: Any, free: bool = True) -> Array:

@@ -25,8 +25,8 @@ __all__ = ["difference", "displaced", "position_rates"]
 def displaced(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
     """Return the positions (..., nq) that q becomes by a displacement v: g exp(S v) of each joint.
 
-    ``q`` (..., nq) and ``v`` (..., n), a velocity times a time, in rad or m. Quaternions of the
-    result have unit length. Known as ``integrate`` in Pinocchio, ``mj_integratePos`` in MuJoCo.
+    Quaternions of the result have unit length. Known as ``integrate`` in Pinocchio,
+    ``mj_integratePos`` in MuJoCo.
 
     Canonical coordinates of the first kind: Mueller (kinematics), Remark 4; (dynamics), eq. (88).
 

@@ -61,8 +61,6 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij = S_j^T B_k S_i. For different joints
     Gamma_ijk = Gamma_ikj. For two screws j, k of one joint Gamma_ijk = S_i^T B_j S_k, whose
     antisymmetric part follows from the structure constants. All other symbols are zero.
-
-    q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     M, of = composite_inertias(model, rep), model.columns_of
@@ -104,11 +102,6 @@ class Gyration:
     """(3,) p."""
 
     @classmethod
-    def zero(cls) -> Gyration:
-        """Return the matrix of a body without motion."""
-        return cls(np.zeros((3, 3)), np.zeros(3))
-
-    @classmethod
     def of(cls, M: Inertia, V: Array) -> Gyration:
         """Return the matrix of a body with the body-fixed twist V (6,)."""
         moments = so3.hat(V[:3]) @ M.second_moments + so3.hat(M.moment) @ so3.hat(V[3:])
@@ -133,7 +126,8 @@ class Gyration:
 
 def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     """Return for each body the sum of the gyrations of all bodies that its joint moves."""
-    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)] + [Gyration.zero()]
+    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)]
+    B.append(Gyration(np.zeros((3, 3)), np.zeros(3)))
     for i, p in model.inward():
         B[p] = B[p] + B[i].carried(rep.transform(i))
     return B

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
+from mbs_dynamics.algorithms.coriolis import composite_gyrations
 from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
@@ -26,6 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.representation import BodyAxes, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
@@ -117,7 +118,8 @@ def forward_dynamics_derivatives(
     factors = factorize(model, mass_matrix(model, q, representation="body_fixed"))
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.solution(np.asarray(tau) - h)
-    dq, dqd, _, left_out = _derivatives(model, q, qd, qdd, wrenches, model.free_roots())
+    roots = [i for i, p in model.outward() if p == GROUND and model.bodies[i].joint.nv == 6]
+    dq, dqd, _, left_out = _derivatives(model, q, qd, qdd, wrenches, roots)
     free = {
         i: [np.linalg.inv(model.bodies[i].joint.screws) @ x for x in pair]
         for i, pair in left_out.items()
@@ -213,12 +215,13 @@ def torque_sensitivity(
     (17).
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
-    V, A, M, B, W = composites_of(model, rep, qd, qdd, NO_LOADS)
+    V, A, W = recursion(model, rep, qd, qdd, NO_LOADS)
+    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     U: Any = screws
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
     for k, i in enumerate(moved):
         S = rep.from_zero(i) @ U[k]
-        Y, Z = rep.motion_of_parent(i, V, A).rates(S)
+        Y, Z = rep.rates_on_parent(i, V, A, S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
         for j, (W_j,) in to_ancestors(rep, i, changed):  # joints before the parameter
@@ -234,18 +237,6 @@ def torque_sensitivity(
     return np.asarray(model.to_coordinates(dtau).T)
 
 
-def composites_of(
-    model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads
-) -> tuple[list[Array], list[Array], list[Any], list[Gyration], list[Array]]:
-    """Return V, A, M, B and W of all bodies, in their frames, and of the ground, last.
-
-    V are twists, A accelerations of the origins minus gravity. Inertias M, gyrations B and wrenches
-    W are composite: sums over the bodies that the joint moves.
-    """
-    V, A, W = recursion(model, rep, qd, qdd, loads)
-    return V, A, composite_inertias(model, rep), composite_gyrations(model, rep, V), W
-
-
 def _derivatives(
     model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any, free: Sequence[int] = ()
 ) -> tuple[Array, Array, Array, dict[int, tuple[Array, Array]]]:
@@ -256,13 +247,14 @@ def _derivatives(
     """
     left_out: dict[int, tuple[Array, Array]] = {}
     rep = BodyAxes(model, q)
-    V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
+    V, A, W = recursion(model, rep, qd, qdd, Loads(wrenches))
+    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     dq, dqd, dqdd = (model.per_pair() for _ in range(3))
     X, Y, Z = (model.per_body() for _ in range(3))
     rate = model.joint_rates(qd)
     for i, _ in model.outward():
         S = rep.screw(i)
-        Y[i], Z[i] = rep.motion_of_parent(i, V, A).rates(S)  # (3), (4)
+        Y[i], Z[i] = rep.rates_on_parent(i, V, A, S)  # (3), (4)
         X[i] = Y[i]
         if S.shape[1] > 1:  # with ad_(S s) S of the joint's own velocity s, zero for one screw
             X[i] = Y[i] + 0.5 * (ad(S @ rate[i]) @ S)

@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import twists_of
-from mbs_dynamics.algorithms.mass_matrix import carried
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed, operators
@@ -30,9 +29,6 @@ __all__ = [
     "momenta",
     "potential_energy",
 ]
-
-
-NO_CENTER = "there is no centre of mass: nothing moves that has mass"
 
 
 class GeneralizedMomentum(NamedTuple):
@@ -64,8 +60,8 @@ def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
     U is zero for masses at the height of the inertial origin. Its gradient by q is
     :func:`gravity_torques`. Masses that do not move are not included.
     """
-    _, moment = _first_moment(model, q)
-    return np.asarray(-(np.asarray(model.gravity) @ moment))
+    total = composite_inertias(model, BodyFixed(model, q))[GROUND]
+    return np.asarray(-(np.asarray(model.gravity) @ total.moment))
 
 
 @algorithm(invariant=True, frame_free=True)
@@ -74,8 +70,7 @@ def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
 
     Raises SingularError if no moving body has mass.
     """
-    mass, moment = _first_moment(model, q)
-    return np.asarray(moment / positive(mass, NO_CENTER))
+    return center_of(composite_inertias(model, BodyFixed(model, q))[GROUND])
 
 
 @algorithm(invariant=False)
@@ -134,27 +129,14 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    Mc = [*(body.inertia for body in model.bodies), Inertia.zero()]
-    P = [np.zeros(6)] * (model.nb + 1)
+    Mc, P = composite_inertias(model, rep), [np.zeros(6)] * (model.nb + 1)
     for i, p in model.inward():  # momenta of all that joint i moves, relative to its parent
         P[p] = P[p] + rep.transform(i).T @ (P[i] + Mc[i] @ (rep.screw(i) @ rate[i]))
-        Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
     return np.concatenate([about_origin - so3.hat(center_of(Mc[GROUND])) @ linear, linear])
 
 
-def center_of(total: Inertia) -> Array:
+def center_of(total: Inertia) -> FloatArray:
     """Return the centre of mass (3,) of all moving bodies, whose inertia this is."""
-    return np.asarray(total.moment / positive(total.mass, NO_CENTER))
-
-
-def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:
-    """Return the moving mass, and its first moment about the inertial origin."""
-    rep = BodyFixed(model, q)
-    mass: list[Any] = [body.inertia.mass for body in model.bodies] + [0.0]
-    moment = [body.inertia.moment for body in model.bodies] + [np.zeros(3)]
-    for i, p in model.inward():  # of all that the joint of body i moves, about its origin
-        carry = rep.transform(i)
-        mass[p] = mass[p] + mass[i]
-        moment[p] = moment[p] + carry.back(moment[i]) + carry.r * mass[i]
-    return mass[GROUND], moment[GROUND]
+    no_center = "there is no centre of mass: nothing moves that has mass"
+    return np.asarray(total.moment / positive(total.mass, no_center))

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Factorization of the mass matrix and of other symmetric matrices, M = U D U^T."""
+"""Factorization of the mass matrix and other symmetric matrices, M = U D U^T, and its inverse."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
+from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["inverse_mass_matrix"]
+
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix below this share of its diagonal at q = 0 count as rounding."""
+
+
+@algorithm(invariant=True, joint_space_only=True)
+def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the inverse M^-1 (..., n, n) of the mass matrix, symmetric.
+
+    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
+    tree.
+
+    Raises SingularError, which names the joint, if M is not positive definite.
+    """
+    M = mass_matrix(model, q, representation=representation)
+    return np.asarray(factorize(model, M).inverse())
 
 
 class Factors:
@@ -67,11 +85,11 @@ class Factors:
     def congruence(self, J: Array) -> Array:
         """Return J A^-1 J^T (m, m), symmetric."""
         Y = self.halfway(J.T)
-        return symmetric(Y.T @ (self._inverse_pivots() * Y))
+        return so3.symmetric(Y.T @ (self._inverse_pivots() * Y))
 
     def inverse(self) -> Array:
         """Return A^-1 (n, n), symmetric."""
-        return symmetric(self.solution(np.eye(len(self.D))))
+        return so3.symmetric(self.solution(np.eye(len(self.D))))
 
     def _inverse_pivots(self) -> Array:
         return np.array([1.0 / d for d in self.D])[:, None]
@@ -109,16 +127,6 @@ def _is_any(x: Any) -> bool:
     return type(x) is not float or x != 0.0
 
 
-def symmetric(A: Array) -> Array:
-    """Return A (m, m), known to be symmetric, with one half in place of the other.
-
-    The other half is then never computed.
-    """
-    for j in range(len(A)):
-        A[j + 1 :, j] = A[j, j + 1 :]
-    return A
-
-
 def pivots(model: Tree) -> Callable[[int, Any], Any]:
     """Return a function of a coordinate k and its pivot that returns the pivot, guarded.
 
@@ -149,11 +157,10 @@ def locked_inertias(model: Model) -> FloatArray:
 
     Without payloads and armature.
     """
-    bare = without_payloads(model)
 
     def diagonal() -> FloatArray:
-        tree = Tree(bare, armature=())
-        M = mass_matrix(tree, bare.neutral(), representation="body_fixed")
+        bare = Tree(without_payloads(model), armature=())
+        M = mass_matrix(bare, model.neutral(), representation="body_fixed")
         return np.diag(M).astype(float)
 
     locked: FloatArray = model.compiled.get_or_create(locked_inertias, diagonal)

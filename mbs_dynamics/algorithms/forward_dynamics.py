@@ -63,8 +63,8 @@ def forward_dynamics(
     if method == AUTO:
         # the recursion takes a number of operations for each body, M and its factors so many for
         # the square of the joints that move it
-        short = model.mean_depth(2) <= BY_MASS_MATRIX
-        method = "mass_matrix" if short else "articulated_body"
+        squares = sum(len(model.path(i)) ** 2 for i in range(model.nb))
+        method = "mass_matrix" if squares <= BY_MASS_MATRIX * model.nb else "articulated_body"
     if not model.positions_are_coordinates:
         method = "mass_matrix"
     loads = Loads(wrenches, base_twist, base_acceleration)

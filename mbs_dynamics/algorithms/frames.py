@@ -144,7 +144,7 @@ def _movers(model: Tree, *names: str | None) -> list[set[int]]:
 
 
 def _frame(model: Tree, name: str | None) -> Frame:
-    return Frame("the inertial frame", GROUND, np.eye(4)) if name is None else model.frame(name)
+    return Frame("the inertial frame", GROUND, np.eye(4)) if name is None else model.frames[name]
 
 
 def change_of_body_frame(C: Array, S: Array, representation: str) -> Array:

@@ -58,12 +58,12 @@ def joint_wrenches(
         applied = model.per_body()
         links = wrench_links(model.model, joints)
         for link, wrench in zip(links, np.asarray(wrenches), strict=True):
-            frame = model.frame(link)
+            frame = model.frames[link]
             applied[frame.body] = rep.at(frame).T @ wrench
     W = recursion(model, rep, qd, qdd, Loads(applied))[2]
     fixed = model.model.fixed_joints
     results = [
-        rep.wrench_at(model.frame(fixed[name].child.name), W[i]) if name in fixed else W[i]
+        rep.wrench_at(model.frames[fixed[name].child.name], W[i]) if name in fixed else W[i]
         for name, i in zip(joints, moved, strict=True)
     ]
     return np.array(results).reshape(-1, 6)
@@ -83,15 +83,14 @@ def joint_reactions(
 
     It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e for each rotation of
     the joint about an axis e, a force for each translation. It is reciprocal to the joint screws,
-    S_i^T W = 0. Moments are in N m, forces in N. Arguments and errors are those of
-    :func:`joint_wrenches`.
+    S_i^T W = 0. Moments are in N m, forces in N.
 
     The constraint wrench that Mueller (dynamics) omits from (67a).
     """
     rep = dynamic_operators(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
     for i, _ in model.outward():
-        actuator = model.bodies[i].joint.actuators
+        actuator = model.bodies[i].joint.group.actuators
         if rep.name != "body_fixed":
             actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
         reactions[i] = W[i] - actuator @ (rep.screw(i).T @ W[i])

@@ -17,6 +17,11 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
 
+def rotors(model: Model) -> FloatArray:
+    """Return the armature (n,) of a model; none if all of it is zero."""
+    return model.armature if model.armature.any() else np.zeros(0)
+
+
 def placements(model: Model) -> FloatArray:
     """Return the upper rows (k, 3, 4) of the poses of ``model.variable_links``."""
     rows = [model.placement(link)[:3] for link in model.variable_links]
@@ -34,7 +39,7 @@ def variables(model: Model) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
 MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
-    "armature": attrgetter("armature"),
+    "armature": rotors,
     "placements": placements,
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
@@ -57,7 +62,7 @@ def traced_on(
         tree = Tree(model, *[symbols.pop(name) for name in MODEL_INPUTS])
         return function(tree, **symbols)
 
-    every = {**inputs, **shapes_of_model_inputs(model)}
+    every = {**inputs, **{name: value(model).shape for name, value in MODEL_INPUTS.items()}}
     return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS))
 
 
@@ -76,17 +81,6 @@ def compiled_on(
     """
     traced = partial(traced_on, model, function, inputs, name=name)
     return kernel_of(model, (name, key), traced, backend=backend)
-
-
-def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the inputs that are properties of the model."""
-    rotors = model.n if model.armature.any() else 0
-    return {
-        "gravity": (3,),
-        "payload": (len(model.payloads.bodies), 10),
-        "armature": (rotors,),
-        "placements": (len(model.variable_links), 3, 4),
-    }
 
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
@@ -110,19 +104,12 @@ def kernel_of(
     the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    store, shared = model.compiled, (key, variables(model))
+    store, shared = model.compiled, (key, variables(model), backend)
     with store.lock:
-        found = store.with_defaults.get((key, backend)) if defaults else None
-        if found is not None:
-            return found  # type: ignore[no-any-return]
-        kernels: dict[str, Kernel] = store.kernels.get(shared, {})
-        if backend not in kernels:
-            traced = next((kernel.program for kernel in kernels.values()), None) or program()
-            kernels = {**kernels, backend: Kernel(traced, backend=backend)}
-            store.kernels[shared] = kernels
-        kernel = kernels[backend]
-        if defaults:
-            values = {name: value(model) for name, value in MODEL_INPUTS.items()}
-            kernel = kernel.with_defaults(values)
-            store.with_defaults[key, backend] = kernel
+        kernel: Kernel | None = store.with_defaults.get((key, backend)) if defaults else None
+        if kernel is None:
+            kernel = store.get_or_create(shared, lambda: Kernel(program(), backend=backend))
+            if defaults:
+                values = {name: value(model) for name, value in MODEL_INPUTS.items()}
+                kernel = store.with_defaults[key, backend] = kernel.with_defaults(values)
         return kernel

@@ -25,7 +25,7 @@ def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
     if bodies is not None and (isinstance(bodies, str) or not isinstance(bodies, Iterable)):
         raise ArgumentError(f"bodies must be a list of names; got {bodies!r}")
     names = [body.name for body in model.bodies] if bodies is None else bodies
-    return [model.frame(name) for name in names]
+    return [model.frames[name] for name in names]
 
 
 @algorithm(invariant=True)
@@ -45,12 +45,7 @@ def forward_kinematics(
 
 @algorithm(invariant=True)
 def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
-    """Return the pose C (..., 4, 4) of a body or link, as :func:`forward_kinematics` of one body.
-
-    ``q`` (..., n) in rad or m; ``body`` is the name of a body, merged link or added frame.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
-    """
+    """Return the pose C (..., 4, 4) of a body or link: :func:`forward_kinematics` of one body."""
     return np.asarray(forward_kinematics(model, q, bodies=[body])[0])
 
 
@@ -78,13 +73,10 @@ def twists(
     return np.array(at_frames).reshape(-1, 6)
 
 
-def twists_of(model: Tree, rep: Representation, rate: Any, tip: int | None = None) -> Any:
-    """Return the twists of bodies at given joint rates; that of the ground is the last one.
-
-    Of all bodies, or of those on the path to a body ``tip``.
-    """
+def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
+    """Return the twists of bodies at given joint rates; that of the ground is the last one."""
     V = model.per_body(np.zeros(6))
-    for i, _ in model.outward() if tip is None else model.outward_to(tip):
+    for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
     return V
 
@@ -101,5 +93,4 @@ def jacobian(
     Mueller (kinematics), eqs. (16), (28), (40) and (50).
     """
     rep = operators(representation, model, q)
-    frame = model.frame(body)
-    return model.to_coordinates(screws_at(rep, frame))
+    return model.to_coordinates(screws_at(rep, model.frames[body]))

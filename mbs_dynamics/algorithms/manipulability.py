@@ -41,9 +41,6 @@ ROWS: dict[str, tuple[int, ...]] = {
 }
 """The rows of a Jacobian by name."""
 
-LINEAR = 3
-"""Index of the first linear row."""
-
 
 def manipulability(
     model: Model, q: ArrayLike, body: str, *, rows: str | Sequence[int] = "all"
@@ -108,7 +105,7 @@ def singular_values(
     """
     J, chosen, _ = _jacobian(model, q, body, rows)
     unit = checks.positive("length", length)
-    scale = np.array([1.0 / unit if row >= LINEAR else 1.0 for row in chosen])
+    scale = np.array([1.0 / unit if row in ROWS["linear"] else 1.0 for row in chosen])
     s: FloatArray = np.linalg.svd(J * scale[:, None], compute_uv=False)
     return s
 

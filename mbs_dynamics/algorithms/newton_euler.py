@@ -97,7 +97,6 @@ def coriolis_torques(
 
     :func:`inverse_dynamics` without acceleration and gravity. Equal to the product of
     :func:`coriolis_matrix` and qd, and to :func:`bias_torques` minus :func:`gravity_torques`.
-    Arguments and errors are those of :func:`bias_torques`.
     """
     return newton_euler(model.with_gravity(np.zeros(3)), q, qd, np.zeros(model.n), representation)
 

@@ -113,7 +113,7 @@ class JacobianColumns:
     """The columns of the Jacobian of a body at q, and their derivatives of any order."""
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
-        self.frame, of = model.frame(body), operators(representation, model, q)
+        self.frame, of = model.frames[body], operators(representation, model, q)
         self.in_body, self.of_origin = of.in_body, of.of_origin
         self.rep = operators("hybrid", model, q) if of.of_origin else of
         self.turning = operators("body_fixed", model, q) if of.in_body else self.rep

@@ -48,7 +48,7 @@ def frame_twist(
     """
     frame = frame_at(model, point, body)
     rep = operators(representation, model, q)
-    V = twists_of(model, rep, model.joint_rates(qd), frame.body)
+    V = twists_of(model, rep, model.joint_rates(qd))
     return np.asarray(rep.at(frame) @ V[frame.body])
 
 
@@ -75,7 +75,7 @@ def point_velocity(
 
     The linear part of the hybrid twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
     """
-    frame, rep = model.frame(body), BodyFixed(model, q)
+    frame, rep = model.frames[body], BodyFixed(model, q)
     V = frame_twist(model, q, qd, point, body, representation="body_fixed")
     velocity: Array = frame.placement[:3, :3] @ V[3:]
     for i in reversed(model.path(frame.body)):  # into the axes of body after body
@@ -112,5 +112,5 @@ def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> Fl
 
 def frame_at(model: Tree, point: Array, body: str) -> Frame:
     """Return the frame at a point of a body or link, parallel to its own frame."""
-    frame = model.frame(body)
+    frame = model.frames[body]
     return Frame(frame.name, frame.body, frame.placement @ se3.pose(np.eye(3), point))

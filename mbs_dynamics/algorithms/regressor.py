@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.kernels import rotors
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
@@ -56,8 +57,7 @@ def inertial_parameters(model: Model) -> FloatArray:
     If it has armature, that of the n coordinates follows.
     """
     parameters = [body.inertia.parameters for body in model.loaded().bodies]
-    armature = model.armature if model.armature.any() else np.zeros(0)
-    return np.concatenate([np.array(parameters, dtype=np.float64).reshape(-1), armature])
+    return np.concatenate([np.array(parameters, dtype=np.float64).reshape(-1), rotors(model)])
 
 
 class BaseParameters(NamedTuple):

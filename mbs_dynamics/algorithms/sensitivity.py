@@ -52,7 +52,7 @@ def pose_sensitivity(
     Mueller (dynamics), section 6.2.
     """
     rep, moved = operators(representation, model, q), model.moved_by(joints)
-    K = parameters_at(rep, model.frame(body), screws, moved)
+    K = parameters_at(rep, model.frames[body], screws, moved)
     return np.asarray(np.array(K).reshape(-1, 6).T)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from mbs_dynamics.algorithms._algorithm import algorithm_of
 from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, placements
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model
@@ -43,15 +42,12 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))
         arrays = [given[name] for name in algorithm_of(algorithm).required]
         expected = np.asarray(algorithm(tree, *arrays, representation="body_fixed"), dtype=float)
-        _check(output or kernel.name, kernel, computed, expected)
-
-
-def _check(name: str, kernel: Kernel, computed: FloatArray, expected: FloatArray) -> None:
-    error = np.abs(computed - expected).max(initial=0.0)
-    error /= 1.0 + np.abs(expected).max(initial=0.0)
-    if not error <= AGREEMENT:  # NaN is an error, too
-        raise BackendError(
-            f"{name}: the compiled code (back end {kernel.backend}) differs from the equations by "
-            f"{error:.2g} of the largest value; must be at most {AGREEMENT:g}. Delete the cache "
-            "of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
-        )
+        error = np.abs(computed - expected).max(initial=0.0)
+        error /= 1.0 + np.abs(expected).max(initial=0.0)
+        if not error <= AGREEMENT:  # NaN is an error, too
+            raise BackendError(
+                f"{output or kernel.name}: the compiled code (back end {kernel.backend}) differs "
+                f"from the equations by {error:.2g} of the largest value; must be at most "
+                f"{AGREEMENT:g}. Delete the cache of compiled code (MBS_CACHE_DIR), or set "
+                "MBS_BACKEND=python"
+            )

@@ -21,7 +21,7 @@ from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model import Model
-from mbs_dynamics.model.body import Frame
+from mbs_dynamics.model.body import Frames
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation.tree import Tree
 
@@ -135,15 +135,13 @@ def _replace_numbers(tree: Tree, symbols: dict[str, Any]) -> None:
         bodies.append(SimpleNamespace(**{**vars(body), "home_rel": C, "inertia": inertia}))
     tree.bodies = bodies
 
-    def frame(name: str) -> Frame:
-        own = tree.model.frames[name]
-        if not own.placement[:3, 3].any():
-            return own
-        placement = own.placement.astype(object)
-        placement[:3, 3] = vector(f"r_{name}_")
-        return own._replace(placement=placement)
-
-    tree.frame = frame  # type: ignore[method-assign]
+    frames = Frames(tree.model.frames)
+    for name, frame in tree.model.frames.items():
+        if frame.placement[:3, 3].any():
+            placement = frame.placement.astype(object)
+            placement[:3, 3] = vector(f"r_{name}_")
+            frames[name] = frame._replace(placement=placement)
+    tree.frames = frames
 
 
 def _symbols(port: Port) -> Any:

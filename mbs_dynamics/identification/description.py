@@ -21,10 +21,8 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.urdf import link_inertias
-from mbs_dynamics.model.urdf_elements import read
+from mbs_dynamics.model.urdf_elements import TENSOR, read
 from mbs_dynamics.yaml_files import yaml_text
-
-TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 INDENT = "  "
 

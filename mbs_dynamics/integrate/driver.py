@@ -113,7 +113,8 @@ class Run:
         try:
             scheme = make_scheme()
             watch.begin(0.0, scheme.seen(scheme.x), self.batch)
-            chunk = 1 if watch and self.problem.laws else CHUNK  # no law is asked beyond a stop
+            one_by_one = watch.functions and self.problem.laws  # no law is asked beyond a stop
+            chunk = 1 if one_by_one else CHUNK
             while self.steps < self.timing.steps and self.end is None:
                 self._advance(scheme, min(chunk, self.timing.steps - self.steps))
                 progress.update(self.steps * h)
@@ -130,7 +131,7 @@ class Run:
         good = len(states)
         if not finite(states):
             good = int(np.argmin(np.isfinite(states).all(axis=tuple(range(1, states.ndim)))))
-        if self.timing.watch and good:
+        if self.timing.watch.functions and good:
             states, good = self._watched(scheme, before, states, good)
         if good:
             self._keep(scheme.seen(states[:good]), acted, good)

@@ -62,9 +62,6 @@ class Watch:
         self._values: dict[tuple[int, ...], dict[str, float]] = {}
         """Values of the functions now, by the index of the simulation and by name."""
 
-    def __bool__(self) -> bool:
-        return bool(self.functions)
-
     def begin(self, t: float, state: Arrays, batch: tuple[int, ...]) -> None:
         """Start at a state whose arrays have the axes of a batch."""
         for member in np.ndindex(batch):

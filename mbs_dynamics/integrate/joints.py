@@ -220,22 +220,16 @@ def simulate(
         raise ArgumentError(f"stop ends one simulation, not a batch {batch}; record it in events")
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
-    inputs = drives(model, control, wrenches, timing)
-    problem = Problem(model, forces, inputs, timing.h, start, backend, solver)
+    drives = [Drive("control", control, (model.n,), timing.steps)]
+    if wrenches is not None:
+        given = _by_body(model, wrenches)
+        drives.append(Drive("wrenches", given, (model.nb, 6), timing.steps))
+    problem = Problem(model, forces, tuple(drives), timing.h, start, backend, solver)
     run = Run(timing, problem, method, between(model))
     return run.go(
         lambda: joint_scheme(method, problem, accuracy),
         lambda record: _motion(problem, record, method),
     )
-
-
-def drives(model: Model, control: Any, wrenches: Any, timing: TimeSteps) -> tuple[Drive, ...]:
-    """Return the drives of motor torques and, if there are any, of wrenches."""
-    inputs = [Drive("control", control, (model.n,), timing.steps)]
-    if wrenches is not None:
-        given = _by_body(model, wrenches)
-        inputs.append(Drive("wrenches", given, (model.nb, 6), timing.steps))
-    return tuple(inputs)
 
 
 def _by_body(model: Model, wrenches: Any) -> Any:

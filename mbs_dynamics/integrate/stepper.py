@@ -277,7 +277,7 @@ class Stepper:
         which names the joint, if the mass matrix is not positive definite.
         """
         dt = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
-        loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
+        loads = self._loads(wrenches)
         advanced: FloatArray = self.kernel(state, effort, dt, *loads, *self.parameters)
         return advanced
 

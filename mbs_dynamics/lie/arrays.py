@@ -14,11 +14,6 @@ Array = Any
 """A NumPy array of floats, or of traced symbols."""
 
 
-def matrix(rows: list[list[Array]]) -> Array:
-    """Return the matrices (..., r, c) with these entries, each of the batch shape (...)."""
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def blocks(rows: list[list[Array]]) -> Array:
     """Return the matrices made of these blocks (..., r, c)."""
     return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mbs_dynamics.compiler import atan2, less, select, sqrt
 from mbs_dynamics.lie import series
-from mbs_dynamics.lie.arrays import Array, matrix, square, times
+from mbs_dynamics.lie.arrays import Array, square, times
 
 TINY = 1e-24
 """Squared length of the vector part of a quaternion below which its angle is linear in it."""
@@ -24,18 +24,10 @@ TINY = 1e-24
 def hat(x: Array) -> Array:
     """Return the skew matrix x~ (..., 3, 3) with x~ y = x cross y."""
     x = np.asarray(x)
-    if x.ndim == 1:  # most calls, and many while tracing
-        a, b, c = x
-        zero = 0.0 * a
-        return np.array([[zero, -c, b], [c, zero, -a], [-b, a, zero]], dtype=x.dtype)
-    zero = 0.0 * x[..., 0]
-    return matrix(
-        [
-            [zero, -x[..., 2], x[..., 1]],
-            [x[..., 2], zero, -x[..., 0]],
-            [-x[..., 1], x[..., 0], zero],
-        ]
-    )
+    a, b, c = np.moveaxis(x, -1, 0)
+    zero = 0.0 * a
+    X = np.array([[zero, -c, b], [c, zero, -a], [-b, a, zero]], dtype=x.dtype)
+    return np.moveaxis(X, (0, 1), (-2, -1))
 
 
 def vee(A: Array) -> Array:
@@ -97,13 +89,13 @@ def dexp_inv(x: Array) -> Array:
 
 
 def symmetric(A: Array) -> Array:
-    """Return A (3, 3) with its lower triangle replaced by the upper one.
+    """Return A (m, m) with its lower triangle replaced by the upper one.
 
     The lower triangle of a symmetric product is then never computed.
     """
     A = np.array(A)
-    for i, j in ((1, 0), (2, 0), (2, 1)):
-        A[i, j] = A[j, i]
+    for i in range(1, len(A)):
+        A[i, :i] = A[:i, i]
     return A
 
 

@@ -134,7 +134,7 @@ def describe(
         shapes = [np.eye(4)] * (len(rows) + 1)
         homes = [_Rx_Tx(row) @ _Rz(row.theta) @ _Tz(row.d) for row in rows]
     else:
-        shapes = [np.eye(4)] + [link_shape(row) for row in rows]
+        shapes = [np.eye(4)] + [_Tz(row.d) @ _Rx_Tx(row) for row in rows]
         homes = [shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)]
     body_names = checked_names("body_names", described.body_names, "body", len(rows))
     joint_names = checked_names("joint_names", described.joint_names, "joint", len(rows))
@@ -167,11 +167,6 @@ def _joint(name: str, i: int, row: DHRow) -> Joint:
         friction=row.friction,
         armature=row.gear_ratio**2 * row.motor_inertia,
     )
-
-
-def link_shape(row: DHRow) -> FloatArray:
-    """Return Tz(d) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
-    return np.asarray(_Tz(row.d) @ _Rx_Tx(row))
 
 
 def link_inertia(row: DHRow) -> Inertia:

@@ -54,7 +54,8 @@ def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Di
     ``if_massless`` is the severity if no body has mass: a note for bodies given by a program.
     """
     diagnostics = []
-    massless = bool(bodies) and not _any_inertia(bodies)
+    inertias = [body.inertia for body in bodies]
+    massless = bool(bodies) and not any(each.mass or each.tensor.any() for each in inertias)
     if massless:
         message = f"nothing that moves has mass or inertia: for kinematics only, since {SINGULAR}"
         diagnostics.append(Diagnostic("the robot", message, if_massless))
@@ -113,10 +114,6 @@ def stopping_effort(joint: Joint) -> str:
         f"has a safety_controller with k_velocity {gain:g}: a limiter that enforces soft limits "
         "clamps each of its efforts to 0"
     )
-
-
-def _any_inertia(bodies: Sequence[Body]) -> bool:
-    return any(body.inertia.mass or body.inertia.tensor.any() for body in bodies)
 
 
 def _singular(bodies: Sequence[Body]) -> Iterator[Diagnostic]:

@@ -90,11 +90,6 @@ class Joint(Value):
         return self.group.screws
 
     @property
-    def actuators(self) -> FloatArray:
-        """(6, k) wrenches of unit actuators, in the frame of the body."""
-        return self.group.actuators
-
-    @property
     def screw(self) -> FloatArray:
         """(6,) X_i of a joint with one degree of freedom; ModelError for others."""
         if self.nv != 1:

@@ -234,11 +234,9 @@ class Assembly:
     # -- names, and what is left out -------------------------------------------------------------
 
     def _stated_name(self, kind: str, k: int) -> str | None:
-        name: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
+        number = int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
+        name: str | None = self.mujoco.mj_id2name(self.m, number, k)
         return name
-
-    def _object(self, kind: str) -> int:
-        return int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
 
     def name(self, kind: str, k: int) -> str:
         """Return the name of an object, or its kind with its number."""

@@ -296,12 +296,11 @@ class Model(Value):
                     frames[name] = frame._replace(parent=root.name)
         return frames
 
-    def _owners(self) -> list[Joint]:
-        return [body.joint for body in self.bodies if body.joint.mimics is None and body.joint.nv]
-
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
-        owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
+        joints = [body.joint for body in self.bodies]
+        owners = [joint for joint in joints if joint.mimics is None and joint.nv]
+        owners.sort(key=lambda joint: joint.coordinate)
         n = sum(joint.nv for joint in owners)
         self.__dict__.update(
             frames=MappingProxyType(Frames(self.frames)),
@@ -309,7 +308,7 @@ class Model(Value):
             n=n,
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
-            **properties_of([body.joint for body in self.bodies], n),
+            **properties_of(joints, n),
             compiled=Compiled(),
         )
 
@@ -524,16 +523,14 @@ class Model(Value):
             replace(body, joint=changed.get(body.joint.name, body.joint)) for body in self.bodies
         )
         moving = {f"joint {name!r}" for name, joint in changed.items() if np.any(joint.armature)}
-        return self._sharing_kernels(
-            bodies=bodies,
-            joints=tuple(changed.get(joint.name, joint) for joint in self.joints),
-            diagnostics=tuple(
-                each
-                for each in self.diagnostics
-                if each.subject not in moving or not each.message.endswith(SINGULAR)
-            ),
-            **properties_of([body.joint for body in bodies], self.n),
+        diagnostics = tuple(
+            each
+            for each in self.diagnostics
+            if each.subject not in moving or not each.message.endswith(SINGULAR)
         )
+        model = replace(self, bodies=bodies, diagnostics=diagnostics)
+        model.__dict__["compiled"] = Compiled(self.compiled)
+        return model
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
         """Return this model with other placements of links, as in a kinematic calibration.

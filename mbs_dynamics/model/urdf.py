@@ -271,10 +271,8 @@ def _inertia(where: str, link: Link) -> Inertia:
     mass = inertial.mass or 0.0
     if mass < 0.0:
         raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
-    C, tensor = inertial.origin.pose(), np.zeros((3, 3))
-    if inertial.inertia is not None:
-        tensor[np.triu_indices(3)] = inertial.inertia
-        tensor += np.triu(tensor, 1).T
+    C = inertial.origin.pose()
+    tensor = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
     return Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)
 
 

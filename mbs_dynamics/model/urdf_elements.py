@@ -26,6 +26,9 @@ Vector = tuple[float, float, float]
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
+TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+"""Places of the attributes of a tensor of inertia."""
+
 LARGEST_NUMBER = 1e50
 """Largest number, so that products are finite; but limits may be the largest float."""
 
@@ -56,24 +59,14 @@ class Origin(NamedTuple):
         return np.asarray(se3.pose(R, self.xyz))
 
 
-class Tensor(NamedTuple):
-    """The upper triangle of a tensor of inertia, in kg m^2."""
-
-    ixx: float
-    ixy: float
-    ixz: float
-    iyy: float
-    iyz: float
-    izz: float
-
-
 class Inertial(NamedTuple):
     """The inertia of a link; the origin is at its centre of mass."""
 
     origin: Origin
     mass: float | None
     """kg."""
-    inertia: Tensor | None
+    inertia: FloatArray | None
+    """(3, 3) tensor about the centre of mass, in kg m^2."""
 
 
 class Link(NamedTuple):
@@ -133,7 +126,12 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
         raise UrdfError(
             f"{where}: the root element must be <robot>; got <{document.tag}>. {OTHER_FORMATS}"
         )
-    _refuse_xacro(where, document)
+    for element in document.iter():
+        if element.prefix == "xacro":
+            raise UrdfError(
+                f"{where}: it contains <xacro:{element.tag}> in line {element.line}; expand it "
+                "with xacro first, or give the .xacro file to a command or launch file"
+            )
     if not (version := document.get("version") or "1").startswith("1"):
         raise UrdfError(f"{where}: the version of a URDF must be 1.0 to 1.2; got {quoted(version)}")
     name = document.get("name")
@@ -170,7 +168,11 @@ class Reader:
         if inertial is None:
             return Link(self.text(link, "name"), None)
         mass, inertia = self.child(inertial, "mass"), self.child(inertial, "inertia")
-        tensor = inertia and Tensor(*(self.number(inertia, entry) for entry in Tensor._fields))
+        tensor = None
+        if inertia is not None:
+            tensor = np.zeros((3, 3))
+            for entry, (i, j) in TENSOR.items():
+                tensor[i, j] = tensor[j, i] = self.number(inertia, entry)
         stated = Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
         return Link(self.text(link, "name"), stated)
 
@@ -277,13 +279,3 @@ class Reader:
             given = f"<{element.tag} {attribute}={quoted(text or '')}>"
             raise self.error(f"{given} must be {valid} of at most {largest:g}")
         return list(map(float, words))
-
-
-def _refuse_xacro(where: str, document: Element) -> None:
-    """Raise UrdfError if a description has to be expanded by xacro."""
-    for element in document.iter():
-        if element.prefix == "xacro":
-            raise UrdfError(
-                f"{where}: it contains <xacro:{element.tag}> in line {element.line}; expand it "
-                "with xacro first, or give the .xacro file to a command or launch file"
-            )

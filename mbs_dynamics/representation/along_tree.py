@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import Frame
+from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.representation.operators import Operator, Representation, after
 
 
@@ -20,10 +20,11 @@ def to_ancestors(rep: Representation, i: int, *loads: Any) -> Iterator[tuple[int
     Loads are wrenches (6, m), pure moments (3, m), and objects with a method ``carried``.
     """
     transformed = list(loads)
-    for j, child in rep.model.supporting(i):
-        T = rep.transform(child)
-        transformed = [_to_parent(T, load) for load in transformed]
-        yield j, transformed
+    for child, j in rep.model.inward_to(i):
+        if j != GROUND:
+            T = rep.transform(child)
+            transformed = [_to_parent(T, load) for load in transformed]
+            yield j, transformed
 
 
 def _to_parent(T: Operator, load: Any) -> Any:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,24 +19,6 @@ from mbs_dynamics.representation.operators import (
     checked,
 )
 from mbs_dynamics.representation.tree import Tree
-
-
-@dataclass(frozen=True, eq=False)
-class BodyMotion:
-    """Twist V (6,), matrix K (3, 3) and acceleration a (3,) of the origin of a body."""
-
-    V: Array
-    K: Array
-    a: Array
-
-    def rates(self, S: Array) -> tuple[Array, Array]:
-        """Return the first and second rates of screws S (6, k) that are fixed to the body.
-
-        They are ad_V S and (ad_Vdot + ad_V ad_V) S, here in terms of the acceleration A.
-        """
-        Y = se3.ad(self.V) @ S
-        linear = so3.hat(self.a) @ S[:3] + 2.0 * (so3.hat(self.V[3:]) @ Y[:3])
-        return Y, np.concatenate([self.K @ S[:3], self.K @ S[3:] + linear])
 
 
 class BodyAxes(BodyFixed):
@@ -75,12 +56,21 @@ class BodyAxes(BodyFixed):
         moment = so3.vee(turning - turning.T) + so3.hat(M.moment) @ a
         return np.concatenate([moment, a * M.mass + K @ M.moment])
 
-    def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> BodyMotion:
-        """Return the motion of the parent at the origin of body i, in the axes of body i."""
+    def rates_on_parent(
+        self, i: int, V: list[Array], A: list[Array], S: Array
+    ) -> tuple[Array, Array]:
+        """Return the first and second rates of screws S (6, k) in body i, fixed to its parent.
+
+        They are ad_V S and (ad_Vdot + ad_V ad_V) S with the twist V of the parent, here in terms of
+        the acceleration A.
+        """
         p, T = self.model.bodies[i].parent, self.transform(i)
         V_p = T @ V[p]
         K = _matrix(V_p, T.rotated(A[p][:3]))
-        return BodyMotion(V_p, K, T.rotated(A[p][3:] + _matrix(V[p], A[p]) @ T.r))
+        a = T.rotated(A[p][3:] + _matrix(V[p], A[p]) @ T.r)  # of the parent at the origin of body i
+        Y = se3.ad(V_p) @ S
+        linear = so3.hat(a) @ S[:3] + 2.0 * (so3.hat(V_p[3:]) @ Y[:3])
+        return Y, np.concatenate([K @ S[:3], K @ S[3:] + linear])
 
     def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
         """The part of D (75d) with S_i = (e, m): omega_i x e, and (omega_i + omega_p) x m."""

@@ -109,7 +109,7 @@ class Representation(ABC):
             return body.home_rel @ body.joint.motion(q.now) @ flow(body.joint.screws, q.velocities)
         if len(q) == 1 and isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
             C_now = body.home_rel @ body.joint.motion(np.array([q[0].c[0]]))
-            return C_now @ body.joint.motion(np.array([q[0].change()]))
+            return C_now @ body.joint.motion(np.array([Series((0.0, *q[0].c[1:]))]))
         return body.home_rel @ body.joint.motion(q)
 
     def C(self, i: int) -> Array:
@@ -163,9 +163,9 @@ class Representation(ABC):
     def inertia(self, i: int) -> Operator:
         """M_i: takes an acceleration to a wrench, and a twist to a momentum."""
 
-    @abstractmethod
     def bias(self, i: int, V: Array) -> Array:
         """The velocity-dependent wrench (6,) of body i at twist V, in addition to M_i Vdot_i."""
+        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38), (41)
 
     @abstractmethod
     def at(self, frame: Frame) -> Operator:
@@ -220,9 +220,6 @@ class BodyFixed(Representation):
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia  # D (40)
 
-    def bias(self, i: int, V: Array) -> Array:
-        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (41)
-
     def at(self, frame: Frame) -> Operator:
         if _is_body(frame):
             return IDENTITY
@@ -251,9 +248,6 @@ class Spatial(Representation):
     @_cached
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia.transformed(self.C(i))  # D (71a)
-
-    def bias(self, i: int, V: Array) -> Array:
-        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38)
 
     def at(self, frame: Frame) -> Operator:
         return IDENTITY
@@ -353,7 +347,7 @@ def flow(S: Array, velocities: Array) -> Array:
 
     ``velocities`` s (k,) are series. Each coefficient of H follows from those before it.
     """
-    orders = range(velocities[0].order + 1)
+    orders = range(len(velocities[0].c))
     twists = [se3.hat(S @ np.array([s.c[k] for s in velocities])) for k in orders]
     H: list[Array] = [np.eye(4)]
     for n in orders:

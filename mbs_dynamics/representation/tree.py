@@ -13,8 +13,9 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, Frame, with_poses
+from mbs_dynamics.model.body import with_poses
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -60,10 +61,9 @@ class Tree:
         placements: Any = None,
     ) -> None:
         self.model = model
-        self.armature: Any = model.armature if armature is None else armature
-        self.has_armature = len(self.armature) > 0 and (
-            armature is not None or model.armature.any()
-        )
+        if armature is None:
+            armature = model.armature if model.armature.any() else ()
+        self.armature: Any = armature
         self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
         self.gravity: Any = model.gravity if gravity is None else gravity
         self.loads: Any = model.payloads.parameters if loads is None else loads
@@ -91,8 +91,12 @@ class Tree:
         """Return this tree with an armature (n,) in addition to its own, in kg m^2 or kg."""
         tree = copy.copy(self)
         tree.armature = self.armature + added if self.has_armature else added
-        tree.has_armature = True
         return tree
+
+    @property
+    def has_armature(self) -> bool:
+        """Whether any joint may have armature."""
+        return len(self.armature) > 0
 
     def rotor(self, i: int) -> Array:
         """Return the diagonal matrix (k, k) of the armature of the joint that moves body i.
@@ -102,10 +106,6 @@ class Tree:
         joint = self.model.bodies[i].joint
         none = not self.has_armature or joint.mimics is not None
         return np.diag(np.zeros(joint.nv) if none else self.armature[joint.velocities])
-
-    def frame(self, name: str) -> Frame:
-        """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
-        return self.frames[name]
 
     def path(self, i: int) -> list[int]:
         """Return the bodies from the root to body i, both included."""
@@ -119,25 +119,9 @@ class Tree:
         """Yield (body, parent), children before parents."""
         return reversed(list(self.outward()))
 
-    def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
-        """Yield (body, parent) for the bodies from the root to body i, both included."""
-        return ((k, self.parents[k]) for k in self.path(i))
-
     def inward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from body i to the root, both included."""
         return ((k, self.parents[k]) for k in reversed(self.path(i)))
-
-    def mean_depth(self, power: int = 1) -> float:
-        """Return the mean over the bodies of a power of the number of joints that move a body."""
-        depths = [float(len(path(self.model, i))) for i in range(self.nb)]
-        return float(np.mean(np.power(depths or [0.0], power)))
-
-    def supporting(self, i: int) -> Iterator[tuple[int, int]]:
-        """Yield the bodies between body i and the ground, each with its child on the way to i."""
-        j = self.parents[i]
-        while j != GROUND:
-            yield j, i
-            i, j = j, self.parents[j]
 
     def per_body(self, ground: Any = None) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
@@ -162,11 +146,6 @@ class Tree:
         """Whether each velocity is that of one joint alone."""
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
-
-    def free_roots(self) -> list[int]:
-        """Return the bodies that move in all directions relative to the ground."""
-        bodies = enumerate(self.model.bodies)
-        return [i for i, body in bodies if body.joint.nv == 6 and body.parent == GROUND]
 
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
@@ -202,16 +181,14 @@ class Tree:
         for body in self.model.bodies:
             joint = body.joint
             at = self.model.positions(joint)
-            if isinstance(q, PositionSeries) and joint.nv > 1:
-                positions.append(PositionSeries(q.now[at], q.velocities[joint.velocities]))
-            elif isinstance(q, PositionSeries):
-                k = at.start, joint.coordinate
-                now = integrated(q.now[k[0]], q.velocities[k[1]])
-                positions.append(np.array([joint.ratio * now + joint.offset]))
-            elif joint.nv > 1:
-                positions.append(q[at])
-            else:
+            if not isinstance(q, PositionSeries):
                 positions.append(joint.ratio * q[at] + joint.offset)
+            elif joint.nv > 1:
+                positions.append(PositionSeries(q.now[at], q.velocities[joint.velocities]))
+            else:
+                rate = enumerate(q.velocities[joint.coordinate].c, 1)
+                now = Series([q.now[at.start], *(x / k for k, x in rate)])
+                positions.append(np.array([joint.ratio * now + joint.offset]))
         return positions
 
     def joint_rates(self, qd: Any) -> list[Any]:
@@ -250,16 +227,8 @@ class Tree:
             for k in range(axes):
                 values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(result, where, values)  # type: ignore[arg-type]
-        if symmetric:
-            for j in range(self.n):
-                result[j + 1 :, j] = result[j, j + 1 :]
-        return np.asarray(result)
+        return np.asarray(so3.symmetric(result) if symmetric else result)
 
     def by_body(self, values: Any) -> FloatArray:
         """Return the vectors of the bodies (nb, 6), without that of the ground."""
         return np.asarray(np.array(values[: self.nb]).reshape(-1, 6))
-
-
-def integrated(now: Any, rate: Series) -> Series:
-    """Return the series of a quantity with this value and this rate."""
-    return Series([now, *(x / (k + 1) for k, x in enumerate(rate.c))])

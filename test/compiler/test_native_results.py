@@ -20,7 +20,9 @@ from mbs_dynamics.compiler.runtime.native import layout
 pytest.importorskip("llvmlite")
 pytestmark = [
     pytest.mark.backend_independent,  # the back end is llvm
-    pytest.mark.skipif(not layout.supported(), reason="calls go through ctypes here"),
+    pytest.mark.skipif(
+        layout.unsupported_reason() is not None, reason="calls go through ctypes here"
+    ),
 ]
 
 

@@ -74,7 +74,7 @@ def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
     for i, p in model.outward():
         S = np.random.default_rng(i).normal(size=(6, 2))
         V_p, Vd_p = (np.asarray(body_fixed.transform(i) @ x[p], dtype=float) for x in (V, Vd))
-        Y, Z = rep.motion_of_parent(i, V, A).rates(S)
+        Y, Z = rep.rates_on_parent(i, V, A, S)
         np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
         expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
         np.testing.assert_allclose(np.asarray(Z, float), expected, atol=1e-10)

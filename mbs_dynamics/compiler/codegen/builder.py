@@ -347,12 +347,6 @@ class Function:
         memory = self.call(MALLOC, self.operand(size, I64) + line)
         return memory, self.call(MASK_POINTER, memory.byte(line), -line)
 
-    def first_lanes(self, count: Value, lanes: int) -> Value:
-        """Return the mask of the first ``count`` lanes, or of all."""
-        kind = vector(lanes, I1)
-        name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
-        return self.call(Prototype(name, kind, I64, I64), 0, count)
-
     def product_plus(self, a: Value, b: Operand, c: Operand) -> Value:
         """Return a b + c of doubles, by one fused instruction where the processor has it."""
         return a.binary("fmul contract", b).binary("fadd contract", c)

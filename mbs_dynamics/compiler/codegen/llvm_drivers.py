@@ -141,7 +141,9 @@ def _moves(prototype: Prototype, lanes: int) -> builder.Function:
                 row.store(entries, mask)
 
     with f.if_(size < lanes):
-        move(0, f.first_lanes(size, lanes))
+        first_lanes = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
+        mask = Prototype(first_lanes, builder.vector(lanes, builder.I1), I64, I64)
+        move(0, f.call(mask, 0, size))
         f.ret()
     with f.loop(0, size, lanes) as k:
         move(f.call(MINIMUM, k, size - lanes))

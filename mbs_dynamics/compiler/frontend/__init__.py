@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""From functions to programs: symbols and graphs, series, loops that stay loops."""
+"""From functions to programs: symbols and graphs, series, gradients."""

@@ -21,30 +21,18 @@ from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import TraceError
 
-Coefficient = Any
-"""A float or a symbol."""
-
 
 class Series:
     """A scalar function of time, as its Taylor coefficients at the present instant."""
 
     __slots__ = ("c",)
 
-    def __init__(self, coefficients: Sequence[Coefficient]) -> None:
+    def __init__(self, coefficients: Sequence[Any]) -> None:
         self.c = tuple(coefficients)
 
-    @property
-    def order(self) -> int:
-        """The highest power of time that is kept."""
-        return len(self.c) - 1
-
-    def change(self) -> Series:
-        """Return this series without its constant term: how the quantity moves from its value."""
-        return Series((0.0, *self.c[1:]))
-
-    def _coefficients(self, x: Any) -> tuple[Coefficient, ...]:
+    def _coefficients(self, x: Any) -> tuple[Any, ...]:
         """Return those of a series, or of a constant."""
-        return x.c if isinstance(x, Series) else (x, *[0.0] * self.order)
+        return x.c if isinstance(x, Series) else (x, *[0.0] * (len(self.c) - 1))
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, (Series, Symbol, *NUMBER)):
@@ -70,7 +58,7 @@ class Series:
 
     def __truediv__(self, other: Any) -> Any:
         first, *others = self._coefficients(other)
-        quotient: list[Coefficient] = []
+        quotient: list[Any] = []
         for k, a in enumerate(self.c):
             quotient.append((a - _convolution(others, quotient, k - 1)) / first)
         return Series(quotient)
@@ -144,9 +132,9 @@ def derivative_of(array: Any, k: int) -> FloatArray:
     return np.asarray(np.frompyfunc(derivative, 1, 1)(np.asarray(array)))
 
 
-def _convolution(a: Sequence[Coefficient], b: Sequence[Coefficient], k: int) -> Coefficient:
+def _convolution(a: Sequence[Any], b: Sequence[Any], k: int) -> Any:
     """Return the k-th coefficient of a product, leaving out factors that are the float zero."""
-    total: Coefficient = 0.0
+    total: Any = 0.0
     for x, y in zip(a[: k + 1], reversed(b[: k + 1]), strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
             continue

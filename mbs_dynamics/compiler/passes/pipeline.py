@@ -35,9 +35,6 @@ RATES = {"llvm": 45e-6, "llvm vectors": 45e-6, "python": 7e-6}
 ANNOUNCED = 10.0
 """Seconds of compilation from which on it is announced."""
 
-Pass = Callable[[Module, str], Module]
-"""A function from a module, and the target, to a module."""
-
 
 def _sines(module: Module, target: str) -> Module:
     return with_sines_together(module, WIDTH if target == "llvm" else 1)
@@ -49,13 +46,13 @@ def _spill(module: Module, target: str) -> Module:
     return spilled(module, len(module.body) if target == "c" else FAR, chunk)
 
 
-PASSES: dict[str, tuple[Pass, ...]] = {
+PASSES: dict[str, tuple[Callable[[Module, str], Module], ...]] = {
     "llvm": (_sines, _spill),
     "llvm vectors": (_sines, _spill),
     "c": (_spill,),
     "python": (),
 }
-"""The passes of each target, in order."""
+"""The passes of each target, in order: functions from a module, and the target, to a module."""
 
 
 def lower(program: Program, target: str) -> Module:

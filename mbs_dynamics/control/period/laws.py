@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.factorization import Factors, symmetric
+from mbs_dynamics.algorithms.factorization import Factors
 from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
 from mbs_dynamics.control.period.logic import clipped
 from mbs_dynamics.control.period.modes import TINY, spring_forces
@@ -84,7 +84,7 @@ class Inertia(NamedTuple):
     def of(cls, M: Array, commanded: Any) -> Inertia:
         """Return the inertia, of the mass matrix M (n, n)."""
         c = np.asarray(commanded)
-        only = symmetric(M * np.outer(c, c) + np.diag(1.0 - c))
+        only = so3.symmetric(M * np.outer(c, c) + np.diag(1.0 - c))
         factors = Factors(only, lambda _, value: max(value, LEAST_INERTIA))
         return cls(c, M, factors.inverse())
 
@@ -130,7 +130,7 @@ def joint_impedance(
     """
     (q, qd), (q_d, qd_d, qdd_d), c = state, reference, inertia.commanded
     root = sqrt(gains.stiffness) * c
-    W = symmetric(root[:, None] * inertia.inverse * root)
+    W = so3.symmetric(root[:, None] * inertia.inverse * root)
     forces, w2 = spring_forces(
         W, root * (q_d - q), root * (qd_d - qd), 0.0 * root, gains.ratio, gains.most
     )
@@ -171,7 +171,7 @@ def link_impedance(
     stretch = sqrt(gains.stiffness)[:, None] * blocks([[B, zero], [zero, B]])
     E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
     J_x = stretch @ (E @ (J * c))
-    W = symmetric(J_x @ inertia.inverse @ J_x.T)
+    W = so3.symmetric(J_x @ inertia.inverse @ J_x.T)
     w = min(posture_frequency, sqrt(gains.most))
     a = c * (w * (w * (posture - q) + 2.0 * gains.ratio * (rate - qd)))
     forces, w2 = spring_forces(

@@ -48,10 +48,9 @@ def results(made, q=0.3, qd=-0.2):
 
 
 def kept_by(made):
-    """Return the kernels that a model keeps: those that differ in loads stand together."""
+    """Return the kernels that a model keeps."""
     model = separated(made.robot.model, made.robot.settings.joint_wrenches)
-    kept = model.compiled.kernels.values()
-    return [x for held in kept if isinstance(held, dict) for x in held.values()]
+    return [x for x in model.compiled.kernels.values() if isinstance(x, mbs.Kernel)]
 
 
 @pytest.mark.long

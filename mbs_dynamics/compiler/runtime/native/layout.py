@@ -39,11 +39,6 @@ C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x0001, 0x0004, 0x0100, 0x0400
 PYARRAY_NEW = 93  # index of PyArray_New in NumPy's table of functions
 
 
-def supported() -> bool:
-    """Whether objects of this interpreter and of NumPy have the layout that calls rely on."""
-    return unsupported_reason() is None
-
-
 @functools.lru_cache(maxsize=1)
 def unsupported_reason() -> str | None:
     """Return why kernels cannot be called through machine code here; None if they can."""

@@ -71,7 +71,7 @@ class NativeCallable:
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
         """Return an object of the subclass with room for the addresses."""
-        return object.__new__(_native_type(cls) if layout.supported() else cls)
+        return object.__new__(cls if layout.unsupported_reason() else _native_type(cls))
 
 
 def _native_type(base: type) -> type:
