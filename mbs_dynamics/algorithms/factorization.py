@@ -14,8 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
-from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, symmetric
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation.tree import Tree
@@ -85,11 +84,11 @@ class Factors:
     def congruence(self, J: Array) -> Array:
         """Return J A^-1 J^T (m, m), symmetric."""
         Y = self.halfway(J.T)
-        return so3.symmetric(Y.T @ (self._inverse_pivots() * Y))
+        return symmetric(Y.T @ (self._inverse_pivots() * Y))
 
     def inverse(self) -> Array:
         """Return A^-1 (n, n), symmetric."""
-        return so3.symmetric(self.solution(np.eye(len(self.D))))
+        return symmetric(self.solution(np.eye(len(self.D))))
 
     def _inverse_pivots(self) -> Array:
         return np.array([1.0 / d for d in self.D])[:, None]

@@ -14,12 +14,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation.tree import Tree
-
-
-def rotors(model: Model) -> FloatArray:
-    """Return the armature (n,) of a model; none if all of it is zero."""
-    return model.armature if model.armature.any() else np.zeros(0)
+from mbs_dynamics.representation.tree import Tree, rotors
 
 
 def placements(model: Model) -> FloatArray:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import symmetric
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import Identity, Operator, Representation, operators, to_ancestors
@@ -56,4 +56,4 @@ def carried(carry: Operator, M: Any) -> Any:
                 M = M.rotated(R)
             return M.shifted(carry.r)
         return carry.congruence(M)
-    return so3.symmetric(carry.T @ M @ carry)
+    return symmetric(carry.T @ M @ carry)

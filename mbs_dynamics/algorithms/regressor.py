@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.kernels import rotors
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, to_ancestors
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.representation.tree import Tree, rotors
 
 __all__ = ["base_parameters", "inertial_parameters", "inverse_dynamics_regressor"]
 

@@ -131,21 +131,19 @@ class Evidence:
     def factors(self) -> FloatArray:
         """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
 
-        Few still poses may show none by masses alone, but joint by joint.
-        """
-        factors = self._factors_by_masses()
-        if self.torques.own is None and (factors == 1.0).all():
-            return self._factors_joint_by_joint()
-        return factors
-
-    def _factors_by_masses(self) -> FloatArray:
-        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
-
-        The scale is that of the description, or of all joints if it is that of none.
+        The scale is that of the description, or of most joints if it is that of none. In few still
+        poses the best factors of all joints may be wrong; then they are tried joint by joint.
         """
         if self.masses is None:
             return self.ones
-        factors = self.masses.factors()
+        factors = self._decisive(self.masses, self._of_all_joints(self.masses))
+        if self.torques.own is None and (factors == 1.0).all():
+            factors = self._joint_by_joint(self.masses)
+        return factors
+
+    def _of_all_joints(self, masses: CommonMasses) -> FloatArray:
+        """Return the factors (k,) with which common masses explain most, 1 where they are near."""
+        factors = masses.factors()
         some = factors != 0.0
         known = some & (self.shares > EXPLAINED)
         scaled = (factors * self.ratios)[known] if known.any() else factors[some]
@@ -155,43 +153,32 @@ class Evidence:
         same = some & (factors > 1.0 / FACTOR) & (factors < FACTOR)
         factors = factors / np.median(factors[same if same.any() else some])
         other = some & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
-        g = np.where(other, factors, 1.0)
-        explained = self.masses.explained(g)
-        for j in np.flatnonzero(other):  # without those that need no factor
-            one = np.where(np.arange(len(g)) == j, 1.0, g)
-            if not explained.decisive(found := self.masses.explained(one), self.least):
-                g, explained = one, found
-        changed = g != 1.0
-        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
-            return self.ones
-        return g if (explained.shares[changed] < EXPLAINED**2).all() else self.ones
+        return np.where(other, factors, 1.0)
 
-    def _factors_joint_by_joint(self) -> FloatArray:
-        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
-
-        The scale is that of the description, or of most joints if it is that of none.
-        """
-        if self.masses is None:
-            return self.ones
+    def _joint_by_joint(self, masses: CommonMasses) -> FloatArray:
+        """Return decisive factors (k,) that were found joint by joint."""
         sizes = self.described.std(axis=0)
         strong = sizes > MATTERS * sizes.max()
-        g = self.masses.factors_joint_by_joint(np.flatnonzero(strong).tolist())
-        explained = self.masses.explained(g)
-        for j in np.flatnonzero(g != 1.0):  # without those that need no factor
-            one = np.where(np.arange(len(g)) == j, 1.0, g)
-            if not explained.decisive(found := self.masses.explained(one), self.least):
-                g, explained = one, found
-        changed = g != 1.0
-        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
-            return self.ones
-        if not (explained.shares[changed] < EXPLAINED**2).all():
-            return self.ones
+        g = self._decisive(masses, masses.factors_joint_by_joint(np.flatnonzero(strong).tolist()))
         scaled = (g * self.ratios)[strong & (self.shares > EXPLAINED)]
         common = float(np.median(scaled)) if len(scaled) else 1.0
-        if 1.0 / FACTOR < common < FACTOR:
+        if 1.0 / FACTOR < common < FACTOR or (g == 1.0).all():
             return g
         g = np.where(strong, g / common, 1.0)
         return np.where((g > 1.0 / FACTOR) & (g < FACTOR), 1.0, g)
+
+    def _decisive(self, masses: CommonMasses, g: FloatArray) -> FloatArray:
+        """Return factors (k,) without those not needed; all 1 if the others are not decisive."""
+        explained = masses.explained(g)
+        for j in np.flatnonzero(g != 1.0):
+            one = np.where(np.arange(len(g)) == j, 1.0, g)
+            if not explained.decisive(found := masses.explained(one), self.least):
+                g, explained = one, found
+        changed = g != 1.0
+        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
+            return self.ones
+        shown = changed & (explained.freedoms >= 0.5)  # the other joints show the rest
+        return g if (explained.shares[shown] < EXPLAINED**2).all() else self.ones
 
     @cached_property
     def given(self) -> Explained:

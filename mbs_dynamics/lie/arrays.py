@@ -25,6 +25,17 @@ def square(x: Array) -> Array:
     return x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] + x[..., 2] * x[..., 2]
 
 
+def symmetric(A: Array) -> Array:
+    """Return A (m, m) with its lower triangle replaced by the upper one.
+
+    The lower triangle of a symmetric product is then never computed.
+    """
+    A = np.array(A)
+    for i in range(1, len(A)):
+        A[i, :i] = A[:i, i]
+    return A
+
+
 def times(scalar: Array, array: Array, axes: int = 2) -> Array:
     """Return scalar (...) times the last ``axes`` axes of array."""
     scalar = np.asarray(scalar)

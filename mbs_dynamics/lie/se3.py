@@ -15,7 +15,7 @@ import numpy as np
 
 from mbs_dynamics.compiler import Symbol, cos, sin
 from mbs_dynamics.lie import series, so3
-from mbs_dynamics.lie.arrays import Array, blocks, shaped, square, times
+from mbs_dynamics.lie.arrays import Array, blocks, shaped, square, symmetric, times
 
 PITCH_TOLERANCE = 1e-14
 TRANSLATION_TOLERANCE = 1e-9
@@ -164,8 +164,8 @@ class InverseAdjoint(NamedTuple):
         r = so3.hat(self.r)
         A, B, D = self.conjugate(M[:3, :3]), self.conjugate(M[:3, 3:]), self.conjugate(M[3:, 3:])
         B_moved = B + r @ D
-        A_moved = so3.symmetric(A - B_moved @ r + r @ B.T)
-        return blocks([[A_moved, B_moved], [B_moved.T, so3.symmetric(D)]])
+        A_moved = symmetric(A - B_moved @ r + r @ B.T)
+        return blocks([[A_moved, B_moved], [B_moved.T, symmetric(D)]])
 
     def conjugate(self, A: Array) -> Array:
         """R A R^T of a matrix A (3, 3)."""

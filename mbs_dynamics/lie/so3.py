@@ -88,17 +88,6 @@ def dexp_inv(x: Array) -> Array:
     return np.eye(3) - 0.5 * X + times(series.cotc(square(x)), X @ X)
 
 
-def symmetric(A: Array) -> Array:
-    """Return A (m, m) with its lower triangle replaced by the upper one.
-
-    The lower triangle of a symmetric product is then never computed.
-    """
-    A = np.array(A)
-    for i in range(1, len(A)):
-        A[i, :i] = A[:i, i]
-    return A
-
-
 def conjugate(R: Array, A: Array) -> Array:
     """Return the product R A R^T of any A (3, 3).
 

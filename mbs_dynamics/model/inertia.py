@@ -14,7 +14,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, symmetric
 from mbs_dynamics.model.values import Value
 
 SEMIDEFINITE_TOLERANCE = 1e-9
@@ -155,11 +155,11 @@ class Inertia(Value):
         """Return -ad_V^T M - M ad_V, the rate along the twist V (6,), an inertia without mass."""
         omega, v = V[:3], V[3:]
         half = so3.hat(omega) @ self.tensor - so3.hat(self.moment) @ so3.hat(v)
-        return Inertia(0.0, (self @ V)[3:], so3.symmetric(half + half.T))
+        return Inertia(0.0, (self @ V)[3:], symmetric(half + half.T))
 
     def rotated(self, R: Array) -> Inertia:
         """Return the same inertia resolved in axes turned by R: Ad_R^-T M Ad_R^-1."""
-        return Inertia(self.mass, R @ self.moment, so3.symmetric(so3.conjugate(R, self.tensor)))
+        return Inertia(self.mass, R @ self.moment, symmetric(so3.conjugate(R, self.tensor)))
 
     def shifted(self, r: Array) -> Inertia:
         """Return the inertia about the point that is at -r, that is Ad_r^-T M Ad_r^-1.
@@ -169,7 +169,7 @@ class Inertia(Value):
         c_hat, r_hat = so3.hat(self.moment), so3.hat(r)
         moment = self.moment + self.mass * r
         # -m (d+r)~ (d+r)~ + m d~ d~, written without a division by the mass
-        change = so3.symmetric(-(r_hat @ c_hat + so3.hat(moment) @ r_hat))
+        change = symmetric(-(r_hat @ c_hat + so3.hat(moment) @ r_hat))
         return Inertia(self.mass, moment, self.tensor + change)
 
     def transformed(self, C: Array) -> Inertia:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, symmetric
 from mbs_dynamics.representation.operators import (
     REPRESENTATIONS,
     BodyFixed,
@@ -83,7 +83,7 @@ class BodyAxes(BodyFixed):
 
 def _square(omega: Array) -> Array:
     """omega~ omega~, symmetric."""
-    return so3.symmetric(so3.hat(omega) @ so3.hat(omega))
+    return symmetric(so3.hat(omega) @ so3.hat(omega))
 
 
 def _matrix(V: Array, A: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.lie import so3
+from mbs_dynamics.lie import arrays
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import with_poses
 from mbs_dynamics.model.model import Model
@@ -45,6 +45,11 @@ class Blocks:
         self.matrix[self.rows[i], self.columns[j]] = block
 
 
+def rotors(model: Model) -> FloatArray:
+    """Return the armature (n,) of a model; none, (0,), if all of it is zero."""
+    return model.armature if model.armature.any() else np.zeros(0)
+
+
 class Tree:
     """The bodies of a model with their loads, and loops over them.
 
@@ -61,9 +66,7 @@ class Tree:
         placements: Any = None,
     ) -> None:
         self.model = model
-        if armature is None:
-            armature = model.armature if model.armature.any() else ()
-        self.armature: Any = armature
+        self.armature: Any = rotors(model) if armature is None else armature
         self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
         self.gravity: Any = model.gravity if gravity is None else gravity
         self.loads: Any = model.payloads.parameters if loads is None else loads
@@ -227,7 +230,7 @@ class Tree:
             for k in range(axes):
                 values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(result, where, values)  # type: ignore[arg-type]
-        return np.asarray(so3.symmetric(result) if symmetric else result)
+        return np.asarray(arrays.symmetric(result) if symmetric else result)
 
     def by_body(self, values: Any) -> FloatArray:
         """Return the vectors of the bodies (nb, 6), without that of the ground."""

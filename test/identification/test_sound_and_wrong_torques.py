@@ -157,3 +157,15 @@ def test_motions_are_refused_only_for_wrong_torques(name):
             if not refused(Data.read, model, [replace(series, tau=wrong)]):
                 passed.append((unknown, what))
     assert not passed
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_joint_whose_torques_are_scaled_in_ten_poses_is_named(name):
+    model = arm(name)
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 3])
+        q, tau, g = still(model, model, 10, 0.01, rng)
+        for joint in np.argsort(g.std(axis=0))[-2:]:
+            scaled = np.where(np.arange(model.n) == joint, 4.0 * tau, tau)
+            message = refused(StillData.read, *poses_of(model, q, scaled))
+            assert f"torques of {model.joint_names[joint]}" in message, (seed, message)

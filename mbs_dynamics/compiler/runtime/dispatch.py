@@ -25,7 +25,10 @@ from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.locks import Lock
 
 ENTRIES = 16
-"""Calls that are remembered for each function, for as long as their owners live."""
+"""Calls that are remembered for each function."""
+
+TIMEOUT = 1000
+"""Calls that are not in the table after which a function empties it, if it is full."""
 
 ENTRY = Struct.of_words(
     owner=PTR,
@@ -84,6 +87,7 @@ class Dispatcher(vectorcall.NativeCallable):
         self._lock = Lock()
         self._table: Any = None
         self._held: list[Any] = [None] * ENTRIES
+        self._missed = 0
 
     def remember(
         self,
@@ -131,7 +135,13 @@ class Dispatcher(vectorcall.NativeCallable):
             self._table[0] = id(self._fallback)
             self._entries = self._table[1:].reshape(ENTRIES, -1)
             vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
-        return self._held.index(None) if None in self._held else None
+        if None not in self._held:
+            self._missed += 1
+            if self._missed % TIMEOUT:
+                return None
+            for k in range(ENTRIES):
+                self._forget(k)
+        return self._held.index(None)
 
     def _forget(self, k: int, _: Any = None) -> None:
         self._entries[k, 0] = 0

@@ -18,7 +18,7 @@ from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
 from mbs_dynamics.control.period.logic import clipped
 from mbs_dynamics.control.period.modes import TINY, spring_forces
 from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array, blocks, symmetric
 from mbs_dynamics.representation.tree import Tree
 
 FLOAT, JOINT, LINK, OWN_JOINT, OWN_LINK = 0.0, 1.0, 2.0, 3.0, 4.0
@@ -84,7 +84,7 @@ class Inertia(NamedTuple):
     def of(cls, M: Array, commanded: Any) -> Inertia:
         """Return the inertia, of the mass matrix M (n, n)."""
         c = np.asarray(commanded)
-        only = so3.symmetric(M * np.outer(c, c) + np.diag(1.0 - c))
+        only = symmetric(M * np.outer(c, c) + np.diag(1.0 - c))
         factors = Factors(only, lambda _, value: max(value, LEAST_INERTIA))
         return cls(c, M, factors.inverse())
 
@@ -130,7 +130,7 @@ def joint_impedance(
     """
     (q, qd), (q_d, qd_d, qdd_d), c = state, reference, inertia.commanded
     root = sqrt(gains.stiffness) * c
-    W = so3.symmetric(root[:, None] * inertia.inverse * root)
+    W = symmetric(root[:, None] * inertia.inverse * root)
     forces, w2 = spring_forces(
         W, root * (q_d - q), root * (qd_d - qd), 0.0 * root, gains.ratio, gains.most
     )
@@ -171,7 +171,7 @@ def link_impedance(
     stretch = sqrt(gains.stiffness)[:, None] * blocks([[B, zero], [zero, B]])
     E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
     J_x = stretch @ (E @ (J * c))
-    W = so3.symmetric(J_x @ inertia.inverse @ J_x.T)
+    W = symmetric(J_x @ inertia.inverse @ J_x.T)
     w = min(posture_frequency, sqrt(gains.most))
     a = c * (w * (w * (posture - q) + 2.0 * gains.ratio * (rate - qd)))
     forces, w2 = spring_forces(
