@@ -194,6 +194,7 @@ class CommandWatchdogNode(BaseNode):
         values: dict[str, object] = {
             "state": core.state,
             "commands": core.commands,
+            "controller manager": name,
             "last deactivation": core.reason or "none",
         }
         warning, error = "", f"cannot hand the arm over: {self._misfit}" if self._misfit else ""

@@ -94,12 +94,9 @@ def effort_status(
     values: dict[str, object] = {}
     if settings.observed:
         values["external torques of"] = ", ".join(contact.joints) or "none"
-        if contact.torques is not None:
-            values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
     wrench = contact.wrench
     if wrench is not None:
         values["wrench directions observed"] = f"{wrench.observed} of 6"
-        values["smallest singular value"] = f"{wrench.weakest:.3g}"
         if wrench.observed < 6:
             missing = missing or (
                 f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "

@@ -115,7 +115,7 @@ class World:
             lasting = {x: push for x, push in self._pushes.items() if push[1] > self.time + 1e-9}
             self._pushes = lasting
             self._wrenches = body_wrenches(self.model, {x: W for x, (W, _) in lasting.items()})
-        efforts = self._limited(commands)
+        efforts = np.clip(commands, -self.model.effort_limits, self.model.effort_limits)
         if self.braked:
             self.efforts = efforts
             self.periods += 1
@@ -151,17 +151,12 @@ class World:
 
     def carried(self, commands: FloatArray) -> bool:
         """Return whether efforts (n,) would hold the robot, or nearly, without brakes."""
-        moved, falling = (
-            self._acceleration(tau) for tau in (self._limited(commands), np.zeros(self.model.n))
-        )
-        return moved <= max(CARRIED * falling, SLIGHT)
-
-    def _limited(self, efforts: FloatArray) -> FloatArray:
-        limits = self.model.effort_limits
-        return np.minimum(np.maximum(efforts, -limits), limits)
+        falling = self._acceleration(np.zeros(self.model.n))
+        return self._acceleration(commands) <= max(CARRIED * falling, SLIGHT)
 
     def _acceleration(self, efforts: FloatArray) -> float:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
+        efforts = np.clip(efforts, -self.model.effort_limits, self.model.effort_limits)
         still = np.array([self.state[0], np.zeros(self.model.n)])
         after = self._stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
@@ -234,8 +229,7 @@ def contact_of(model: Model, settings: SimulatorSettings, step: float) -> Contac
             f"contact_planes has {len(numbers)} numbers; valid: four for each plane, its normal "
             "and its offset"
         )
-    rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
-    each = CONTACT_STIFFNESS, CONTACT_DAMPING
+    rows, each = np.reshape(numbers, (-1, 4)).tolist(), (CONTACT_STIFFNESS, CONTACT_DAMPING)
     planes = [Plane((x, y, z), offset, *each) for x, y, z, offset in rows]
     return ContactPlanes(model, planes, step=step)
 
