@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -51,7 +51,8 @@ class CommandWatchdog:
         self.settings, self.state, self.commands = settings, IDLE, 0
         self.reason, self.alarmed = "", False
         """Why the controller is deactivated, and whether the present silence needed a request."""
-        self._effort = controller_of(settings.command_topic)
+        self.effort = controller_of(settings.command_topic)
+        """The controller that is deactivated."""
         self._leaps = False
         self._silence, self._looked, self._begun = 0.0, now, 0.0
 
@@ -85,7 +86,7 @@ class CommandWatchdog:
         if self.settings.position_controller and in_time and not (self._leaps or seen.unusable):
             step = seen.to_position()
         else:
-            seen.find(self._effort)
+            seen.find(self.effort)
             step = Switch((), seen.without_torques)
         if not any(step):
             self.state = DEACTIVATED if self.alarmed else IDLE
@@ -95,7 +96,7 @@ class CommandWatchdog:
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Raise ControllerError if the controllers cannot be used, before they are needed."""
         self._leaps = False
-        seen.find(self._effort)
+        seen.find(self.effort)
         if self.settings.position_controller:
             seen.chain()
             if leap := seen.leap(starts_from_command):
@@ -112,8 +113,6 @@ class CommandWatchdogNode(BaseNode):
         super().__init__(**options)
         settings: CommandWatchdogSettings = self._settings
         self._core = CommandWatchdog(settings, time.monotonic())
-        self._effort = controller_of(settings.command_topic)
-        self._position = settings.position_controller
         self._manager = ControllerManager(self, manager_name(self, settings))
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
@@ -122,9 +121,8 @@ class CommandWatchdogNode(BaseNode):
         self._deactivation: Task | None = None
         self._ending, self._length = False, 0
         self._commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
-        self._timer = self._steady_timer(settings.command_timeout / TICKS, self._look)
+        self._steady_timer(settings.command_timeout / TICKS, self._look)
         self._steady_timer(1.0, self._publish_diagnostics)
-        self._watch_parameters()
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if not self._ending or any(message.data):  # else it is of this node
@@ -138,8 +136,8 @@ class CommandWatchdogNode(BaseNode):
             self._deactivation = self._later(self._deactivate)
 
     async def _seen(self) -> ControllerList:
-        controllers = await self._manager.list()
-        return ControllerList(controllers, self._effort, self._position, self._manager.name)
+        controllers, position = await self._manager.list(), self._settings.position_controller
+        return ControllerList(controllers, self._core.effort, position, self._manager.name)
 
     async def _deactivate(self) -> None:
         """Ask for what is left to do, until it is done or commands resume."""
@@ -182,8 +180,7 @@ class CommandWatchdogNode(BaseNode):
 
     async def _inspect(self) -> None:
         try:
-            seen = await self._seen()
-            position = self._position
+            seen, position = await self._seen(), self._settings.position_controller
             starts = await self._manager.starts_from_command(position) if position else None
             self._core.inspect(seen, starts)
             self._misfit = ""
@@ -196,10 +193,7 @@ class CommandWatchdogNode(BaseNode):
             self._later(self._inspect)
         values: dict[str, object] = {
             "state": core.state,
-            "command topic": self._commands.topic_name,
             "commands": core.commands,
-            "effort controller": self._effort,
-            "position controller": self._position or "none",
             "controller manager": name,
             "last deactivation": core.reason or "none",
         }
@@ -209,12 +203,8 @@ class CommandWatchdogNode(BaseNode):
         if core.state == DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {self._failure or 'asking'}"
         elif core.state == DEACTIVATED:
-            warning = f"deactivated {self._effort}: {core.reason}"
+            warning = f"deactivated {core.effort}: {core.reason}"
         self._report([status("watchdog", core.state, values, warning=warning, error=error)])
-
-    def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
-        self._core.settings = self._settings
-        self._timer.timer_period_ns = round(1e9 * self._settings.command_timeout / TICKS)
 
 
 main = partial(run, CommandWatchdogNode)

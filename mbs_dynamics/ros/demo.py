@@ -70,7 +70,7 @@ class Stage(Node):
         subscribe(Bool, "gravity_compensation_node/enabled", self._on_message, LATCHED)
         subscribe(JointState, "dynamics_node/gravity_torques", self._on_message, 10)
         self._push = publish(WrenchStamped, "simulator_node/disturbance", 10)
-        self._payloads = {one: publish(InertiaStamped, f"{one}/payload", 10) for one in NODES}
+        self._payloads = [publish(InertiaStamped, f"{one}/payload", 10) for one in NODES]
         self._brakes = self.create_client(SetBool, "simulator_node/brakes")
         self._enable = self.create_client(SetBool, "gravity_compensation_node/enable")
         self._executor = SingleThreadedExecutor()
@@ -112,7 +112,7 @@ class Stage(Node):
         self.until("joint states of the simulator", lambda: np.isfinite(self.q).all())
         self.until("the state of the compensation", lambda: self.enabled is not None)
         self.until("torques of the dynamics node", lambda: np.isfinite(self.gravity).all())
-        ours = [self._push, *self._payloads.values()]
+        ours = [self._push, *self._payloads]
         self.until("subscribers", lambda: all(one.get_subscription_count() for one in ours))
 
     def call(self, client: Any, value: bool) -> Any:
@@ -121,13 +121,6 @@ class Stage(Node):
         future = client.call_async(SetBool.Request(data=value))
         self.until(f"an answer of {client.srv_name}", future.done)
         return future.result()
-
-    def payload(self, *nodes: str) -> None:
-        """Announce the load to these nodes; the simulator attaches it."""
-        message = InertiaStamped()
-        message.header.frame_id, message.inertia.m = self.tip, self.load
-        for name in nodes:
-            self._payloads[name].publish(message)
 
     def compared(self) -> tuple[float, bool]:
         """Return how far gravity torques are from the efforts, and whether these hold the robot."""
@@ -151,8 +144,8 @@ class Stage(Node):
         before = self.q
         self.call(self._brakes, False)
         self.pause(0.3)
-        yield f"without brakes it sags by {self.moved(before):.2f} rad or m", True
-        yield f"{self.commands} commands while disabled", self.commands == 0
+        sagged = f"without brakes it sags by {self.moved(before):.2f} rad or m"
+        yield f"{sagged}, with {self.commands} commands while disabled", self.commands == 0
         self.call(self._brakes, True)
         for _ in range(50):
             self.pause(0.2)  # refused until the node has received enough joint states
@@ -170,9 +163,10 @@ class Stage(Node):
                 break
         yield f"a push on {self.tip} moves it", self.moved(before) > SEEN
         yield from self.floats()
-        self.payload("simulator_node")
-        self.pause(1.0)
-        self.payload("gravity_compensation_node", "dynamics_node")
+        load = InertiaStamped()
+        load.header.frame_id, load.inertia.m = self.tip, self.load
+        for publisher in self._payloads:  # the simulator attaches it
+            publisher.publish(load)
         yield f"{self.load:g} kg on {self.tip} are announced", True
         yield from self.floats()
         signal_robot(signal.SIGSTOP)

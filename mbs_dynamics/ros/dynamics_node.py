@@ -25,9 +25,9 @@ from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
+from mbs_dynamics.ros.dynamics.feed_forward import FeedForward
 from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
-from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
 from mbs_dynamics.ros.process import run
@@ -40,7 +40,6 @@ class DynamicsNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        check_feed_forward(self._settings)
         self._watch_parameters()
         self._manager = ModelManager(self._settings)
         self._outputs = publishers.Outputs(self)
@@ -53,7 +52,6 @@ class DynamicsNode(DescribedNode):
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
-        self._display = RateLimit(DISPLAY_RATE)
         self._stale = False
         self._steady_timer(1.0, self._publish_diagnostics)
 
@@ -185,7 +183,7 @@ class DynamicsNode(DescribedNode):
             stamp = self.stamp_now()
         elif reading.stamp != stamp_ns:
             stamp = messages.time_of(reading.stamp)
-        self._outputs.publish(stamp, results, self._contact, self._display.passes(begin))
+        self._outputs.publish(stamp, results, self._contact)
         self._statistics.answered(begin, self.steady_time())
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
         lacks = needing and why_not
@@ -275,7 +273,6 @@ class DynamicsNode(DescribedNode):
     # -- parameters --------------------------------------------------------------------------------
 
     def _check(self, settings: DynamicsSettings) -> None:
-        check_feed_forward(settings)
         self._manager.check(settings)
 
     def _apply(self, before: DynamicsSettings, given: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiAr
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import call_mechanism, default_backend
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
@@ -357,7 +357,6 @@ def model_status(
             "model": model.name,
             **values,
             "backend": default_backend(),
-            "kernels called through": call_mechanism(default_backend()),
             **environment_values(model.gravity, loads),
         }
     error = f"robot_description refused, {kept}: {refused}" if refused else ""

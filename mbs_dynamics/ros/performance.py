@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from typing import NamedTuple
 
@@ -30,15 +29,15 @@ class InputStatistics:
         self.last_valid: float | None = None
         self._answered, self._rejected = 0, Counter[str]()
         self._waiting_since: float | None = None
-        self._latencies: list[float] = []
-        """Times in s from the entry of a callback until the answer was published."""
+        self._latency = 0.0
+        """Longest time in s from the entry of a callback until the answer was published."""
         self._since, self._before = now, (0, 0)
 
     def answered(self, begin: float, published: float) -> None:
         """Count a message that was answered."""
         self._answered += 1
         self.last_valid = begin
-        self._latencies.append(published - begin)
+        self._latency = max(self._latency, published - begin)
 
     def rejected(self, rejection: Rejection) -> None:
         """Count a message that was rejected."""
@@ -71,13 +70,9 @@ class InputStatistics:
             "rejected": totals[1],
             "last rejection": self.last_rejection or "none",
             **{f"rejected: {kind}": count for kind, count in sorted(self._rejected.items())},
+            "latency max [ms]": f"{1e3 * self._latency:.4f}",
         }
-        if self._latencies:
-            values["latency median [ms]"] = f"{1e3 * statistics.median(self._latencies):.4f}"
-            values["latency max [ms]"] = f"{1e3 * max(self._latencies):.4f}"
-        if self.last_valid is not None:
-            values["since last valid message [s]"] = f"{now - self.last_valid:.3f}"
-        self._latencies.clear()
+        self._latency = 0.0
         self._since, self._before = now, totals
         return Report(rate, rejected, values)
 

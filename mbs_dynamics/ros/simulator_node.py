@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rosgraph_msgs.msg import Clock as ClockMessage
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
-from mbs_dynamics.ros.performance import InputStatistics, Report
+from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about, text_of
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,
-    SLOW,
     EffortCommands,
     Pacer,
     World,
@@ -56,17 +54,11 @@ class SimulatorNode(BaseNode):
         self._statistics = InputStatistics(time.monotonic())
         """Of commands."""
         self._joint_states = self.advertise("joint_states")
-        self._touching: set[str] = set()
-        if settings.contact_planes:
-            self._contacts = self.advertise("~/contact")
         self._clock_messages: Any = None
         if settings.publish_clock:
             self._clock_messages = self.advertise("/clock")
         self.advertise("robot_description").publish(String(data=text))
-        commands = self.subscribe(
-            "<command_topic>", lambda one: self._command(one.data), settings.command_topic
-        )
-        self.subscribe("~/effort_commands", lambda one: self._command(one.effort, one.name))
+        commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
         self.subscribe("~/disturbance", self._on_disturbance)
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/reset", self._reset)
@@ -77,7 +69,7 @@ class SimulatorNode(BaseNode):
         self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
         self._since = time.monotonic(), 0, 0
         """Time in s, and numbers of simulated and of skipped periods, at the latest diagnostics."""
-        self._timer = self._steady_timer(self._pacer.interval, self._tick)
+        self._steady_timer(self._pacer.interval, self._tick)
         self._steady_timer(1.0, self._publish_diagnostics)
         self._log_model(
             f"model {quoted(model.name)}: {model.n} joints, {settings.rate:g} Hz",
@@ -129,18 +121,13 @@ class SimulatorNode(BaseNode):
         self._joint_states.publish(
             messages.joint_message(stamp, names, position=q, velocity=qd, effort=efforts)
         )
-        touched = world.touched()
-        for link in self._touching | touched.keys():  # a zero at the end of each contact
-            frame, W = self._settings.frame_prefix + link, touched.get(link, np.zeros(6))
-            self._contacts.publish(messages.wrench_message(stamp, frame, W))
-        self._touching = set(touched)
         return True
 
     # -- input -------------------------------------------------------------------------------------
 
-    def _command(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> None:
+    def _on_command(self, message: Float64MultiArray) -> None:
         begin = time.monotonic()
-        rejection = self._commands.set(efforts, names)
+        rejection = self._commands.set(message.data)
         if rejection is None:
             self._statistics.answered(begin, time.monotonic())
         else:
@@ -162,7 +149,7 @@ class SimulatorNode(BaseNode):
     def _reset(self, request: Trigger.Request) -> str:
         self._world.reset()
         self._commands.reset()
-        self._pacer.restart(self._pacer.interval, time.perf_counter())
+        self._pacer.restart(time.perf_counter())
         held = ", held by brakes" if self._world.braked else ""
         at = f"at {self._world.time:.3f} s"
         return f"at the initial state, with zero efforts{held}, {at}"
@@ -171,75 +158,53 @@ class SimulatorNode(BaseNode):
         self._world.brake(request.data)
         return "brakes hold the robot" if request.data else "brakes are released"
 
+    # -- diagnostics and parameters ----------------------------------------------------------------
+
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)
         world, pacer, (since, periods, skipped) = self._world, self._pacer, self._since
         self._since = now, _, _ = time.monotonic(), world.periods, pacer.skipped
-        rate = (world.periods - periods) / (now - since)
+        rate, wanted = (world.periods - periods) / (now - since), 1.0 / pacer.interval
         lost = (pacer.skipped - skipped) * pacer.interval
-        statuses = [
-            simulation_status(world, rate, 1.0 / pacer.interval, lost, self._refusals),
-            input_status(world, self._commands, self._statistics.report(now)),
-        ]
-        self._report(statuses, world.model.name)
+        too_slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz, {lost:.2f} s lost"
+        simulation = messages.status(
+            "simulation",
+            f"{'brakes hold the robot; ' if world.braked else ''}{rate:.1f} Hz",
+            {
+                "model": world.model.name,
+                "simulated time [s]": f"{world.time:.3f}",
+                "rate [Hz]": f"{rate:.1f}",
+                "wanted rate [Hz]": f"{wanted:.1f}",
+                "algorithm": world.settings.algorithm,
+                "brakes": "hold the robot" if world.braked else "released",
+                **messages.environment_values(world.model.gravity, world.loads),
+            },
+            warning=too_slow if lost > 0.0 else "",
+            error=f"halted until ~/reset: {world.halted}" if world.halted else "",
+            refusals=self._refusals,
+        )
+        self._report([simulation, self._input_status(now)], world.model.name)
 
-    # -- parameters --------------------------------------------------------------------------------
+    def _input_status(self, now: float) -> DiagnosticStatus:
+        """Return the state of the commands."""
+        report, saturated = self._statistics.report(now), ", ".join(self._world.saturated())
+        summary, warning = "commands in force", ""
+        if not self._commands.given:
+            summary = "no command yet: efforts are zero"
+        elif self._world.braked:
+            summary = "commands in force, which do not carry the robot: brakes hold it"
+        if saturated:
+            warning = f"at their effort limit: {saturated}"
+        if report.rejected:
+            warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
+        values = {**report.values, "joints at their effort limit": saturated or "none"}
+        return messages.status("input", summary, values, warning=warning)
 
     def _check(self, settings: SimulatorSettings) -> None:
         joint_forces(self._world.model, settings)
 
     def _apply(self, before: SimulatorSettings, given: Sequence[str]) -> None:
-        settings = self._settings
-        self._world.change(settings)
-        if settings.realtime_factor != before.realtime_factor:
-            interval = 1.0 / settings.rate / settings.realtime_factor
-            self._pacer.restart(interval, time.perf_counter())
-            self._since = time.monotonic(), self._world.periods, self._pacer.skipped
-            self._timer.timer_period_ns = round(1e9 * interval)
-
-
-def simulation_status(
-    world: World, rate: float, wanted: float, lost: float, refusals: Mapping[str, str]
-) -> DiagnosticStatus:
-    """Return the pace of the simulation, why it halted, and why a payload was refused.
-
-    ``rate`` and ``wanted`` are in Hz of real time, ``lost`` is the lag in s.
-    """
-    values: dict[str, object] = {
-        "model": world.model.name,
-        "simulated time [s]": f"{world.time:.3f}",
-        "rate [Hz]": f"{rate:.1f}",
-        "wanted rate [Hz]": f"{wanted:.1f}",
-        "lost [s]": f"{lost:.3f}",
-        "algorithm": world.settings.algorithm,
-        "brakes": "hold the robot" if world.braked else "released",
-        **messages.environment_values(world.model.gravity, world.loads),
-    }
-    slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz, {lost:.2f} s lost"
-    return messages.status(
-        "simulation",
-        f"{'brakes hold the robot; ' if world.braked else ''}{rate:.1f} Hz",
-        values,
-        warning=slow if lost > 0.0 or rate < SLOW * wanted else "",
-        error=f"halted until ~/reset: {world.halted}" if world.halted else "",
-        refusals=refusals,
-    )
-
-
-def input_status(world: World, commands: EffortCommands, report: Report) -> DiagnosticStatus:
-    """Return the state of the commands."""
-    saturated = ", ".join(world.saturated())
-    values = {**report.values, "joints at their effort limit": saturated or "none"}
-    summary, warning = "commands in force", ""
-    if not commands.given:
-        summary = "no command yet: efforts are zero"
-    elif world.braked:
-        summary = "commands in force, which do not carry the robot: brakes hold it"
-    if saturated:
-        warning = f"at their effort limit: {saturated}"
-    if report.rejected:
-        warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
-    return messages.status("input", summary, values, warning=warning)
+        self._world.change(self._settings)
 
 
 main = partial(run, SimulatorNode)

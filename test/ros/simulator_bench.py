@@ -60,7 +60,6 @@ class Watcher(Probe):
         )
         node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
         self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
-        self.named = node.create_publisher(JointState, f"{name}/effort_commands", 10)
         self.disturbance = node.create_publisher(WrenchStamped, f"{name}/disturbance", 10)
         self.load = node.create_publisher(InertiaStamped, f"{name}/payload", 10)
 
@@ -103,11 +102,6 @@ class Watcher(Probe):
 
     def effort(self, values):
         self.commands.publish(Float64MultiArray(data=list(map(float, values))))
-
-    def effort_of(self, **efforts):
-        self.named.publish(
-            JointState(name=list(efforts), effort=list(map(float, efforts.values())))
-        )
 
     def push(self, link, force):
         message = WrenchStamped()

@@ -118,7 +118,7 @@ class ControllerManager:
         request.timeout = Duration(seconds=SWITCHING * self._timeout).to_msg()
         answer = await self._answer(self._switch, request, "the switch may still happen")
         if not answer.ok:
-            reason = getattr(answer, "message", "") or "no reason given"  # Humble gives none
+            reason = answer.message or "no reason given"
             raise ControllerError(f"{self.name} refused to switch controllers: {reason}")
 
     async def starts_from_command(self, controller: str) -> bool | None:

@@ -169,6 +169,7 @@ class CommandWatchdogSettings(ControllerSettings):
         unit="s",
         low=0.1,
         high=60.0,
+        read_only=True,
     )
     position_controller: str = parameter(
         "",
@@ -181,6 +182,7 @@ class CommandWatchdogSettings(ControllerSettings):
         "Whether the hardware brakes when the controller is deactivated. Then that is done at "
         "once where no position controller takes over. false: zeros are commanded before, since "
         "some hardware applies the last torque further.",
+        read_only=True,
     )
 
     def __post_init__(self) -> None:

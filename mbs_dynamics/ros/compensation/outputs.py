@@ -41,8 +41,6 @@ class Traffic(NamedTuple):
     subscribers: int
     rivals: int
     """Other publishers on it."""
-    commands: int
-    """Number published since the report before."""
 
 
 class CommandOutputs:
@@ -60,7 +58,6 @@ class CommandOutputs:
         self._torques = node.advertise("~/commanded_torques")
         topics = ("~/collision", "~/contact_wrench") if collisions else ()
         self._collisions = [node.advertise(topic) for topic in topics]
-        self._count = 0
 
     def open(self) -> None:
         """Create the publisher of commands."""
@@ -85,7 +82,6 @@ class CommandOutputs:
         if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
             self._torques.publish(messages.joint_message(when, self._joints, effort=command))
-        self._count += 1
 
     def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
@@ -127,11 +123,9 @@ class CommandOutputs:
         return [full_name(one) for one in self._node.get_subscriptions_info_by_topic(self.topic)]
 
     def traffic(self) -> Traffic:
-        """Return the state of the command topic, and restart the counts."""
+        """Return the state of the command topic."""
         subscribers = self._commands.get_subscription_count() if self._commands is not None else 0
-        traffic = Traffic(self.topic, subscribers, self.other_publishers(), self._count)
-        self._count = 0
-        return traffic
+        return Traffic(self.topic, subscribers, self.other_publishers())
 
 
 # -- diagnostics -----------------------------------------------------------------------------------
@@ -204,7 +198,6 @@ def command_status(
         "command topic": traffic.topic,
         "subscribers": traffic.subscribers,
         "other publishers": traffic.rivals,
-        "commands in the last second": traffic.commands,
     }
     for joint, torque in zip(core.settings.joints, core.latest, strict=True):
         values[f"last command: {joint}"] = f"{torque:.4f}"

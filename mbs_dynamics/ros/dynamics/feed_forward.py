@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Torques and servo goals of desired points, trajectories and controller references."""
+"""Torques and servo goals of desired points and trajectories."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
-from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.messages import joint_message, seconds_of
-from mbs_dynamics.ros.node_base import message_type
 from mbs_dynamics.ros.performance import InputStatistics
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques"
 GOALS, TRAJECTORY_GOALS = "~/servo_goals", "~/servo_trajectory"
-CONTROLLER_STATE = "<controller_state>"
 
 ROUNDING = 1e-9
 """Relative tolerance on the distance between goal and desired position."""
@@ -127,18 +124,6 @@ def servo_goals(robot: Robot, answer: Answer, share: float) -> tuple[FloatArray,
     return goals[answer.places], limited
 
 
-def check_feed_forward(settings: DynamicsSettings) -> None:
-    """Raise ArgumentError for settings that need a package that is not installed."""
-    if settings.answers_desired and settings.controller_state:
-        try:
-            message_type("control_msgs/msg/JointTrajectoryControllerState")
-        except ImportError:
-            raise ArgumentError(
-                "controller_state needs the package control_msgs, which is not installed: "
-                "apt install ros-$ROS_DISTRO-control-msgs"
-            ) from None
-
-
 class FeedForward:
     """The topics of desired motions, while the settings ask for them.
 
@@ -158,7 +143,6 @@ class FeedForward:
         self._node, self._in_force, self._measured = node, in_force, measured
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
-        self._asked: tuple[object, ...] = ()
         self.restart()
 
     def restart(self) -> None:
@@ -175,32 +159,30 @@ class FeedForward:
             topics += [TORQUES, TRAJECTORY_TORQUES]
         if active and settings.servos_file:
             topics += [GOALS, TRAJECTORY_GOALS]
-        asked = (settings.controller_state, *topics)
-        if asked == self._asked:
+        if topics == [*self._publishers]:
             return
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         while self._publishers:
             self._node.destroy_publisher(self._publishers.popitem()[1])
-        self._asked = asked
-        if not topics:
-            return
-        self._publishers = {topic: self._node.advertise(topic) for topic in topics}
-        subscribe = self._node.subscribe
-        self._subscriptions = [
-            subscribe("~/desired", self._on_point),
-            subscribe("~/desired_trajectory", self._on_trajectory),
-        ]
-        if settings.controller_state:
-            topic = settings.controller_state
-            self._subscriptions.append(
-                subscribe(CONTROLLER_STATE, self._on_controller_state, topic)
-            )
+        if topics:
+            self._publishers = {topic: self._node.advertise(topic) for topic in topics}
+            self._subscriptions = [
+                self._node.subscribe("~/desired", self._on_point),
+                self._node.subscribe("~/desired_trajectory", self._on_trajectory),
+            ]
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
-        if answered := self._answered("point", (), [message]):
-            robot, names, (answer,) = answered
-            self._publish(self._node.stamp_now(), robot, names, answer)
+        answered = self._answered("point", (), [message])
+        if answered is None:
+            return
+        robot, names, (answer,) = answered
+        if TORQUES in self._publishers:
+            tau, stamp = answer.torques[answer.places], self._node.stamp_now()
+            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
+        if GOALS in self._publishers:
+            goals = self._goals(robot, answer)
+            self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         answered = self._answered("trajectory", message.joint_names, message.points)
@@ -218,13 +200,6 @@ class FeedForward:
                 point.positions = array("d", goals.tobytes())
                 point.effort = array("d")
             self._publishers[TRAJECTORY_GOALS].publish(message)
-
-    def _on_controller_state(self, message: Any) -> None:
-        desired = message.reference
-        desired.effort = []  # a command of the controller, no request
-        if answered := self._answered("controller state", message.joint_names, [desired]):
-            robot, names, (answer,) = answered
-            self._publish(message.header.stamp, robot, names, answer)
 
     def _answered(
         self, what: str, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
@@ -246,14 +221,6 @@ class FeedForward:
             return None
         self.statistics.answered(begin, self._node.steady_time())
         return robot, names, answers
-
-    def _publish(self, stamp: Time, robot: Robot, names: Sequence[str], answer: Answer) -> None:
-        if TORQUES in self._publishers:
-            tau = answer.torques[answer.places]
-            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
-        if GOALS in self._publishers:
-            goals = self._goals(robot, answer)
-            self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
 
     def _goals(self, robot: Robot, answer: Answer, after: float = 0.0) -> FloatArray:
         """Return the servo goals (k,) of a point that is due ``after`` so many s; log limited ones.

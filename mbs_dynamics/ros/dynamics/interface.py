@@ -106,11 +106,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         "Subtract the damping and friction of the robot_description from the efforts before "
         "external torques are computed from them.",
     )
-    controller_state: str = parameter(
-        "",
-        "Topic of the controller_state of a joint_trajectory_controller, whose reference is "
-        "answered like points on ~/desired. Empty: none. Needs control_msgs.",
-    )
     desired_joints: tuple[str, ...] = parameter(
         (),
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
@@ -201,12 +196,6 @@ IN_PUBLISH = f"{DESIRED} in publish"
 TORQUES_OR_GOALS = f"{IN_PUBLISH}, or servos_file"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
-THROTTLE = "_throttle"
-"""Suffix of topics at a low rate for displays, as topic_tools uses it."""
-
-DISPLAY_RATE = 30.0
-"""Largest rate in Hz of topics for displays."""
-
 DYNAMICS_NODE = Interface(
     "dynamics_node",
     "Publishes torques, twists, Jacobians and contact forces of a robot.",
@@ -242,28 +231,11 @@ DYNAMICS_NODE = Interface(
             "Trajectory with the names of its joints.",
             condition=TORQUES_OR_GOALS,
         ),
-        Topic(
-            "<controller_state>",
-            "control_msgs/msg/JointTrajectoryControllerState",
-            "Reference of a joint_trajectory_controller.",
-            SENSOR_DATA,
-            condition=f"controller_state, and {TORQUES_OR_GOALS}",
-        ),
     ),
     published=(
         *(
             Topic(f"~/{one.topic}", one.type, one.description, condition=one.condition)
             for one in OUTPUTS
-        ),
-        *(
-            Topic(
-                f"~/{one.topic}{THROTTLE}",
-                one.type,
-                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
-                condition=one.condition,
-            )
-            for one in OUTPUTS
-            if one.displayed
         ),
         Topic(
             "~/desired_torques",

@@ -47,8 +47,6 @@ class Output(ABC):
     """Whether the momentum observer estimates it, which needs efforts."""
     needs_effort: ClassVar[str] = ""
     """The part of it that needs efforts without the observer, in words."""
-    displayed: ClassVar[bool] = False
-    """Whether it is offered at a low rate as well, for displays."""
 
     @property
     def condition(self) -> str:
@@ -88,7 +86,6 @@ class GravityTorques(Output):
     type = EFFORTS
     description = "Torques in N m or N that hold the robot against gravity."
     default = True
-    displayed = True
 
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.gravity_torques, robot)}
@@ -112,7 +109,6 @@ class BiasTorques(GravityTorques):
         "constant."
     )
     needs_velocity = True
-    displayed = False
 
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.bias_torques, robot)}
@@ -308,7 +304,6 @@ class ExternalTorques(Output):
     fixed_base_only = True
     needs_velocity = True
     observed = True
-    displayed = True
 
     def algorithms(self, robot: Robot) -> Algorithms:
         return {"momentum": _recursion(mbs.generalized_momentum, robot)}

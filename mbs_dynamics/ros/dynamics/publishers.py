@@ -13,7 +13,7 @@ from rclpy.publisher import Publisher
 
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.performance import Report
@@ -29,35 +29,22 @@ class Outputs:
 
     def arrange(self, robot: Robot) -> None:
         """Create the publishers for this robot and its settings."""
-        wanted = {}
-        for one, _, name in _topics(robot):
-            wanted[name] = f"~/{one.topic}"
-            if one.displayed:
-                wanted[f"{name}{THROTTLE}"] = f"~/{one.topic}{THROTTLE}"
-        for name in self._publishers.keys() - wanted.keys():
-            self._node.destroy_publisher(self._publishers.pop(name))
-        for name, declared in wanted.items():
-            if name not in self._publishers:
-                self._publishers[name] = self._node.advertise(declared, name)
         self._robot, self._topics = robot, list(_topics(robot))
+        for name in self._publishers.keys() - {name for _, _, name in self._topics}:
+            self._node.destroy_publisher(self._publishers.pop(name))
+        for one, _, name in self._topics:
+            if name not in self._publishers:
+                self._publishers[name] = self._node.advertise(f"~/{one.topic}", name)
 
-    def publish(
-        self, stamp: Time, results: Results, contact: Contact, display: bool = False
-    ) -> None:
-        """Publish the results on the topics that have subscribers.
-
-        ``display`` includes the topics for displays.
-        """
+    def publish(self, stamp: Time, results: Results, contact: Contact) -> None:
+        """Publish the results on the topics that have subscribers."""
         assert self._robot is not None
         for one, k, name in self._topics:
-            names = [name, f"{name}{THROTTLE}"] if display and one.displayed else [name]
-            publishers = [self._publishers[each] for each in names]
-            heard = [each for each in publishers if each.get_subscription_count()]
-            value = one.value(results, contact, k) if heard else None
-            if value is not None:
-                message = one.message(stamp, self._robot, k, value)
-                for each in heard:
-                    each.publish(message)
+            publisher = self._publishers[name]
+            if publisher.get_subscription_count():
+                value = one.value(results, contact, k)
+                if value is not None:
+                    publisher.publish(one.message(stamp, self._robot, k, value))
 
     def clear(self) -> None:
         """Destroy all publishers."""
@@ -107,12 +94,9 @@ def effort_status(
     values: dict[str, object] = {}
     if settings.observed:
         values["external torques of"] = ", ".join(contact.joints) or "none"
-        if contact.torques is not None:
-            values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
     wrench = contact.wrench
     if wrench is not None:
         values["wrench directions observed"] = f"{wrench.observed} of 6"
-        values["smallest singular value"] = f"{wrench.weakest:.3g}"
         if wrench.observed < 6:
             missing = missing or (
                 f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "

@@ -64,6 +64,7 @@ class SimulatorSettings(RobotSettings):
         "clock: set publish_clock, and use_sim_time of the other nodes.",
         low=0.01,
         high=100.0,
+        read_only=True,
     )
     gravity: tuple[float, float, float] = parameter(
         (0.0, 0.0, -9.81),
@@ -136,11 +137,6 @@ SIMULATOR_NODE = Interface(
             "Efforts in N m or N, in the order of joints.",
         ),
         Topic(
-            "~/effort_commands",
-            "sensor_msgs/msg/JointState",
-            "Efforts in N m or N by name. Joints that are not named keep theirs.",
-        ),
-        Topic(
             "~/disturbance",
             "geometry_msgs/msg/WrenchStamped",
             "Wrench in N and N m on the link header.frame_id, in its origin and axes.",
@@ -153,13 +149,6 @@ SIMULATOR_NODE = Interface(
             quality=RELIABLE,
         ),
         Topic("robot_description", "std_msgs/msg/String", "The given URDF.", LATCHED),
-        Topic(
-            "~/contact",
-            "geometry_msgs/msg/WrenchStamped",
-            "Wrench of the planes in N and N m on the link header.frame_id, in its origin and "
-            "axes, while it touches one; then zero, once.",
-            condition="contact_planes",
-        ),
         Topic(
             "/clock",
             "rosgraph_msgs/msg/Clock",

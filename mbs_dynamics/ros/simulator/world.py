@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,9 +55,6 @@ by at most this acceleration, in rad/s^2 or m/s^2."""
 
 LONGEST_LAG = 0.1
 """Largest lag in s of simulated time that is caught up."""
-
-SLOW = 0.97
-"""Share of the wanted rate below which a simulation is too slow."""
 
 
 class World:
@@ -119,7 +115,7 @@ class World:
             lasting = {x: push for x, push in self._pushes.items() if push[1] > self.time + 1e-9}
             self._pushes = lasting
             self._wrenches = body_wrenches(self.model, {x: W for x, (W, _) in lasting.items()})
-        efforts = self._limited(commands)
+        efforts = np.clip(commands, -self.model.effort_limits, self.model.effort_limits)
         if self.braked:
             self.efforts = efforts
             self.periods += 1
@@ -155,17 +151,12 @@ class World:
 
     def carried(self, commands: FloatArray) -> bool:
         """Return whether efforts (n,) would hold the robot, or nearly, without brakes."""
-        moved, falling = (
-            self._acceleration(tau) for tau in (self._limited(commands), np.zeros(self.model.n))
-        )
-        return moved <= max(CARRIED * falling, SLIGHT)
-
-    def _limited(self, efforts: FloatArray) -> FloatArray:
-        limits = self.model.effort_limits
-        return np.minimum(np.maximum(efforts, -limits), limits)
+        falling = self._acceleration(np.zeros(self.model.n))
+        return self._acceleration(commands) <= max(CARRIED * falling, SLIGHT)
 
     def _acceleration(self, efforts: FloatArray) -> float:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
+        efforts = np.clip(efforts, -self.model.effort_limits, self.model.effort_limits)
         still = np.array([self.state[0], np.zeros(self.model.n)])
         after = self._stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
@@ -175,11 +166,6 @@ class World:
         if self.contact is None:
             return self._wrenches
         return self._wrenches + self.contact(self.time, *state)
-
-    def touched(self) -> dict[str, FloatArray]:
-        """Return the wrenches (6,) of planes on links that touch them, moment first, as by_link."""
-        wrenches = {} if self.contact is None else self.contact.by_link(*self.state)
-        return {link: W for link, W in wrenches.items() if W.any()}
 
     def change(self, settings: SimulatorSettings) -> None:
         """Continue under other settings. Raises ArgumentError if they do not fit the model."""
@@ -243,8 +229,7 @@ def contact_of(model: Model, settings: SimulatorSettings, step: float) -> Contac
             f"contact_planes has {len(numbers)} numbers; valid: four for each plane, its normal "
             "and its offset"
         )
-    rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
-    each = CONTACT_STIFFNESS, CONTACT_DAMPING
+    rows, each = np.reshape(numbers, (-1, 4)).tolist(), (CONTACT_STIFFNESS, CONTACT_DAMPING)
     planes = [Plane((x, y, z), offset, *each) for x, y, z, offset in rows]
     return ContactPlanes(model, planes, step=step)
 
@@ -283,36 +268,29 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
 
 
 class EffortCommands:
-    """The commands in force; ``joints`` (empty: all) is the order of those without names."""
+    """The commands in force, in the order of ``joints`` (empty: all)."""
 
     def __init__(self, joint_names: Sequence[str], joints: Sequence[str] = ()) -> None:
         self.joints = tuple(joints) or tuple(joint_names)
-        self._places = {name: k for k, name in enumerate(joint_names)}
+        self._places = [joint_names.index(name) for name in self.joints]
+        self._n = len(joint_names)
         self.reset()
 
     def reset(self) -> None:
         """Forget all commands."""
-        self.efforts: FloatArray = np.zeros(len(self._places))
+        self.efforts: FloatArray = np.zeros(self._n)
         """(n,) the efforts in force, in N m or N."""
         self.given = False
         """Whether there was a valid command."""
 
-    def set(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> Rejection | None:
-        """Store efforts of these joints, by default ``joints``, or return why they are refused."""
-        names = self.joints if names is None else names
-        if len(efforts) != len(names) or not names:
-            message = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
+    def set(self, efforts: Sequence[float]) -> Rejection | None:
+        """Store efforts in the order of ``joints``, or return why they are refused."""
+        if len(efforts) != len(self.joints):
+            message = f"{len(efforts)} efforts for {len(self.joints)} joints: {listed(self.joints)}"
             return Rejection("length", message)
-        unknown = [name for name in names if name not in self.joints]
-        if unknown:
-            message = f"no joints {listed(unknown)}; the joints are: {listed(self.joints)}"
-            return Rejection("unknown_joints", message)
-        twice = sorted(name for name, times in Counter(names).items() if times > 1)
-        if twice:
-            return Rejection("duplicate_joints", f"named more than once: {listed(twice)}")
         if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
-            return wild_numbers("effort", names, efforts)
-        self.efforts[[self._places[name] for name in names]] = efforts
+            return wild_numbers("effort", self.joints, efforts)
+        self.efforts[self._places] = efforts
         self.given = True
         return None
 
@@ -321,13 +299,14 @@ class Pacer:
     """Counts the periods that are due, by a steady clock in s, and catches up to LONGEST_LAG."""
 
     def __init__(self, interval: float, now: float) -> None:
+        self.interval = interval
         self.skipped = 0
         """Number of periods that were due and are not caught up."""
-        self.restart(interval, now)
+        self.restart(now)
 
-    def restart(self, interval: float, now: float) -> None:
-        """Count from now on, with another interval in s between two periods."""
-        self.interval, self._start, self._done = interval, now, 0
+    def restart(self, now: float) -> None:
+        """Count from now on."""
+        self._start, self._done = now, 0
 
     def due(self, now: float) -> int:
         """Return how many periods are due now, the one that is nearest included."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of gravity compensation: commands, the same torques by name, and their counts."""
+"""Publishers of gravity compensation: commands, the same torques by name, and collisions."""
 
 import time
 from functools import partial
@@ -56,9 +56,8 @@ def matched(node, name):
 def test_publishers_are_there_between_open_and_close(node):
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     topic = "/outputs/effort"
-    assert outputs.traffic() == (topic, 0, 0, 0)
-    outputs.send([1.0, 2.0])  # nobody is told before it is open
-    assert outputs.traffic().commands == 0
+    assert outputs.traffic() == (topic, 0, 0)
+    outputs.send([1.0, 2.0])  # nothing is published before it is open
     outputs.open()
     wait_until(lambda: node.count_publishers(topic) == 1)
     assert outputs.other_publishers() == 0
@@ -72,7 +71,7 @@ def test_publishers_are_there_between_open_and_close(node):
     outputs.close()  # once more
 
 
-def test_commands_arrive_and_are_counted(node):
+def test_commands_arrive_on_both_topics(node):
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     outputs.open()
     commands, torques = [], []
@@ -90,8 +89,7 @@ def test_commands_arrive_and_are_counted(node):
     assert list(commands[0].data) == [1.5, -2.0]
     assert list(torques[0].name) == ["a", "b"]
     np.testing.assert_array_equal(torques[0].effort, [1.5, -2.0])
-    assert outputs.traffic().commands == 3
-    assert outputs.traffic().commands == 0
+    assert len(commands) == 3
     outputs.close()
 
 

@@ -16,7 +16,7 @@ from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.outputs import Traffic
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
-TRAFFIC = Traffic("/commands", 1, 0, commands=100)
+TRAFFIC = Traffic("/commands", 1, 0)
 
 
 def parts(status):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ pytest.importorskip("rclpy")
 
 import yaml
 from builtin_interfaces.msg import Duration, Time
-from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
@@ -22,15 +20,9 @@ from mbs_dynamics.control import PositionArm
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.feed_forward import (
-    FeedForward,
-    answers_to,
-    check_feed_forward,
-    desired_state,
-)
+from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, answers_to, desired_state
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.node_base import message_type
 
 ALL = ("a", "b"), ("a", "b")
 SOME = ("c", "a"), ("a", "b", "c")
@@ -90,49 +82,6 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-
-
-def test_controller_states_need_their_messages(monkeypatch):
-    monkeypatch.setitem(sys.modules, "control_msgs.msg", None)  # as if it were not installed
-    asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
-    with pytest.raises(ArgumentError, match="control_msgs"):
-        check_feed_forward(asked)
-    check_feed_forward(asked.changed({"publish": ()}))
-
-
-def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch):
-    """Without DDS, as control_msgs is on no package index: its message has these fields."""
-    kind = type("JointTrajectoryControllerState", (), {})
-    there = SimpleNamespace(JointTrajectoryControllerState=kind)
-    monkeypatch.setitem(sys.modules, "control_msgs.msg", there)
-    topics, published, warned, Q = {}, [], [], np.linspace(-0.5, 0.5, 7)
-    node = SimpleNamespace(
-        advertise=lambda declared: SimpleNamespace(publish=published.append),
-        subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
-        warn=lambda *line: warned.append(line),
-        steady_time=lambda: 0.0,
-    )
-    asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, asked)
-    feed = FeedForward(node, lambda: robot, lambda: Q)
-    feed.listen(asked, True)
-    answer = topics["jtc/controller_state"]
-    assert message_type("control_msgs/msg/JointTrajectoryControllerState") is kind
-    state = kind()
-    state.header = Header(stamp=Time(sec=77))
-    state.joint_names = ["joint7", "joint2"]
-    state.reference = JointTrajectoryPoint(positions=[0.3, 0.4], effort=[1.0, 2.0])
-    answer(state)
-    (torques,) = published
-    assert (torques.header.stamp.sec, torques.name) == (77, ["joint7", "joint2"])
-    q = Q.copy()
-    q[[6, 1]] = 0.3, 0.4
-    np.testing.assert_allclose(torques.effort, mbs.gravity_torques(model, q)[[6, 1]], rtol=1e-12)
-    state.joint_names = ["joint7", "elbow"]
-    answer(state)
-    assert len(published) == 1
-    assert "no joint 'elbow'" in warned[0][1]
 
 
 @pytest.fixture

@@ -72,14 +72,13 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     owners = {"<body>": ("link7", "tool"), "<joint>": ("joint6", "flange_joint")}
     group, _, placeholder = one.topic.partition("/")
     topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
-    topics += [f"{topic}_throttle" for topic in topics if one.displayed]
     assert sorted(node.topics) == sorted(topics)
     contact = SimpleNamespace(
         joints=("joint2", "joint5"), torques=np.ones(2), wrench=SimpleNamespace(W=np.arange(6.0))
     )
     for qd, known in ((QD, True), (None, one.observed or not one.needs_velocity)):
         node.sent.clear()
-        outputs.publish(Time(sec=1), robot.evaluate(reading(Q, qd)), contact, display=True)
+        outputs.publish(Time(sec=1), robot.evaluate(reading(Q, qd)), contact)
         assert node.sent.keys() == (set(topics) if known else set())
         assert {type(message) for message in node.sent.values()} <= {message_type(one.type)}
     outputs.arrange(Robot(MODEL, DynamicsSettings(**NOTHING)))
@@ -89,9 +88,8 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
 def test_messages_hold_the_results_in_their_frames():
     robot, outputs, node = arranged(**ASKED, joint_wrenches=("joint6", "flange_joint"))
     results = robot.evaluate(reading(Q, QD))
-    outputs.publish(Time(sec=1), results, Contact(), display=True)
+    outputs.publish(Time(sec=1), results, Contact())
     messages = node.sent
-    assert messages["~/gravity_torques"] is messages["~/gravity_torques_throttle"]
     close = np.testing.assert_allclose
     close(messages["~/gravity_torques"].effort, mbs.gravity_torques(MODEL, Q), atol=1e-12)
     close(messages["~/bias_torques"].effort, mbs.bias_torques(MODEL, Q, QD), atol=1e-12)
@@ -125,5 +123,5 @@ def test_topics_without_subscribers_are_not_formed():
     robot, outputs, node = arranged(**ASKED)
     for publisher in outputs._publishers.values():
         publisher.get_subscription_count = lambda: 0
-    outputs.publish(Time(sec=1), robot.evaluate(reading(Q, QD)), Contact(), display=True)
+    outputs.publish(Time(sec=1), robot.evaluate(reading(Q, QD)), Contact())
     assert node.sent == {}

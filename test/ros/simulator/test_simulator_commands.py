@@ -23,51 +23,45 @@ def test_commands_hold_for_ever_as_those_of_a_forward_command_controller():
     assert commands.efforts.tolist() == [1.0, 2.0]
 
 
-def test_commands_stand_in_the_order_of_joints_or_have_names():
-    commands = EffortCommands(("a", "b", "c"), joints=("c", "a", "b"))
-    commands.set([1.0, 2.0, 0.0])
+def test_commands_stand_in_the_order_of_joints():
+    commands = EffortCommands(("a", "b", "c"), joints=("c", "a"))
+    commands.set([1.0, 2.0])
     assert commands.efforts.tolist() == [2.0, 0.0, 1.0]
-    commands.set([5.0, 6.0], ["b", "c"])
-    assert commands.efforts.tolist() == [2.0, 5.0, 6.0]
+    assert commands.given
     commands.reset()
     assert commands.efforts.tolist() == [0.0, 0.0, 0.0]
     assert not commands.given
 
 
 @pytest.mark.parametrize(
-    ("names", "efforts", "kind", "said"),
+    ("efforts", "kind", "said"),
     [
-        (None, [1.0], "length", "1 efforts for 2 joints: a, b"),
-        (None, [1.0, 2.0, 3.0], "length", "3 efforts for 2 joints"),
-        (None, [1.0, np.nan], "not_finite", "b = nan"),
-        (None, [-np.inf, 0.0], "not_finite", "a = -inf"),
-        (None, [1e10, 0.0], "too_large", "a = 1e+10"),
-        (["a"], [1.0, 2.0], "length", "2 efforts for 1 joints"),
-        ([], [], "length", "0 joints"),
-        (["a", "x"], [1.0, 2.0], "unknown_joints", "no joints x; the joints are: a, b"),
-        (["a", "a"], [1.0, 2.0], "duplicate_joints", "named more than once: a"),
-        (["b"], [np.nan], "not_finite", "b = nan"),
+        ([1.0], "length", "1 efforts for 2 joints: a, b"),
+        ([1.0, 2.0, 3.0], "length", "3 efforts for 2 joints"),
+        ([], "length", "0 efforts for 2 joints"),
+        ([1.0, np.nan], "not_finite", "b = nan"),
+        ([-np.inf, 0.0], "not_finite", "a = -inf"),
+        ([1e10, 0.0], "too_large", "a = 1e+10"),
     ],
 )
-def test_bad_commands_are_refused_as_a_whole(names, efforts, kind, said):
+def test_bad_commands_are_refused_as_a_whole(efforts, kind, said):
     commands = EffortCommands(("a", "b"))
     commands.set([7.0, 8.0])
-    rejection = commands.set(efforts, names)
+    rejection = commands.set(efforts)
     assert rejection.kind == kind
     assert said in rejection.reason
     assert commands.efforts.tolist() == [7.0, 8.0]
 
 
 efforts = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=3)
-names = st.lists(st.sampled_from(["a", "b", "x"]), max_size=3)
 
 
-@given(st.lists(st.tuples(st.booleans(), names, efforts), max_size=20))
+@given(st.lists(efforts, max_size=20))
 def test_whatever_comes_the_efforts_in_force_are_finite(messages):
     commands = EffortCommands(("a", "b"))
-    for named, who, values in messages:
+    for values in messages:
         before = commands.efforts.copy()
-        refused = commands.set(values, who if named else None)
+        refused = commands.set(values)
         after = commands.efforts
         assert np.isfinite(after).all()
         assert refused is None or (after == before).all()
@@ -95,6 +89,3 @@ def test_a_long_pause_is_given_up_and_said():
     pacer.did(due)
     assert 0.002 * pacer.skipped == pytest.approx(1.0 - LONGEST_LAG)
     assert pacer.due(1.002) == 1
-
-
-# -- settings --------------------------------------------------------------------------------------
