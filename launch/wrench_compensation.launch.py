@@ -32,7 +32,7 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 "calibration_file",
                 default_value="",
-                description="JSON file of bias and tool. Empty: as in params_file.",
+                description="YAML file of bias and tool. Empty: as in params_file.",
             ),
             OpaqueFunction(function=nodes),
         ]

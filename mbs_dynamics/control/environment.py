@@ -159,6 +159,17 @@ def with_load(model: Model, load: LinkLoad) -> Model:
     return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
 
 
+def under(model: Model, gravity: LinkGravity, loads: Iterable[LinkLoad]) -> Model:
+    """Return the model under another gravity and with loads; it shares the compiled kernels.
+
+    Raises what :func:`with_gravity` and :func:`with_load` raise.
+    """
+    model = with_gravity(model, gravity)
+    for load in loads:
+        model = with_load(model, load)
+    return model
+
+
 def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
     """Return a model under a gravity (3,), with the parameters (nb, 10) of loads of its bodies.
 

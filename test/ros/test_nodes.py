@@ -135,7 +135,7 @@ def test_parameters_topics_services_and_diagnostics_are_as_declared_and_document
 ):
     given = dict(REQUESTED.get(name, {}))
     if name == "wrench_compensation_node":
-        path = tmp_path / "sensor.json"
+        path = tmp_path / "sensor.yaml"
         Calibration(np.zeros(6), 1.0, np.zeros(3)).write(path, "flange")
         given["calibration_file"] = str(path)
     node = start(name, without_description(name), **given)
@@ -250,6 +250,7 @@ FILE = {"robot_description": str(ARM7)}
         ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),
         ("teaching_node", {"other_topics": ["a: x", "b: x y"]}, "twice: x"),
         ("wrench_compensation_node", {"sensor_frame": ""}, "sensor_frame"),
+        ("wrench_compensation_node", {"sensor_frame": "a", "limits": [1.0, 2.0]}, "limits"),
         ("wrench_compensation_node", FILE | {"sensor_frame": "flang"}, "did you mean 'flange'"),
     ],
 )
@@ -305,7 +306,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
-        ("wrench_compensation_node", {"limits": [1.0, 2.0]}, "limits"),
+        ("wrench_compensation_node", {"limits": [1.0] * 6}, "read-only"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

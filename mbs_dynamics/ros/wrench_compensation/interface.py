@@ -7,8 +7,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mbs_dynamics import checks
+import numpy as np
+
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.force_sensor import checked_limits
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
@@ -52,7 +54,7 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
     )
     calibration_file: str = parameter(
         "",
-        "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
+        "Path of a YAML file with bias, mass and centre of mass. It is read at the start, and "
         "written by ~/fit. Empty: none.",
         read_only=True,
     )
@@ -62,6 +64,7 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
         "z. A wrench with a component at its limit is refused as saturated. Empty: none.",
         unit="N and N m",
         type="double_array",
+        read_only=True,
         constraints="No number, or six positive ones.",
     )
 
@@ -69,17 +72,12 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
         super().__post_init__()
         if not self.sensor_frame:
             raise ArgumentError("sensor_frame is not set; must be the link of the sensor")
-        _ = self.wrench_limits  # or an error
+        checked_limits(self.wrench_limits)
 
     @property
     def wrench_limits(self) -> FloatArray:
         """The limits (6,), moment first, in N m and N; inf without."""
-        if not self.limits:
-            return checks.real("limits", [math.inf] * 6)
-        limits = checks.numbers("limits", self.limits, (6,))
-        if (limits <= 0.0).any():
-            raise ArgumentError(f"limits must be positive; got {limits.tolist()}")
-        return limits[[3, 4, 5, 0, 1, 2]]
+        return np.roll(self.limits or (math.inf,) * 6, 3)
 
 
 WRENCH, TRIGGER = "geometry_msgs/msg/WrenchStamped", "std_srvs/srv/Trigger"
@@ -101,7 +99,6 @@ WRENCH_COMPENSATION_NODE = Interface(
     published=(
         Topic("~/wrench", WRENCH, "Wrench in N and N m on the tool, in the sensor's frame."),
         Topic("~/tool_wrench", WRENCH, "The same in tool_frame."),
-        Topic("~/root_wrench", WRENCH, "The same at the origin and in the axes of the root link."),
         DIAGNOSTICS,
     ),
     services=(
