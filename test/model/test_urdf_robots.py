@@ -29,8 +29,6 @@ from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = pytest.mark.backend_independent
-
 ARM7 = Path(__file__).parents[2] / "urdf" / "arm7.urdf"
 ROBOTS = robot_files()
 QUICK = (
