@@ -18,10 +18,7 @@ from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
-pytestmark = [
-    pytest.mark.backend_independent,  # the back end is llvm
-    pytest.mark.skipif(not layout.supported(), reason="calls go through ctypes here"),
-]
+pytestmark = pytest.mark.skipif(not layout.supported(), reason="calls go through ctypes here")
 
 
 def kernel_of(size: int = 3) -> Kernel:

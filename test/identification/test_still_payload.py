@@ -14,8 +14,6 @@ from mbs_dynamics.identification import MotionLimits, plan_excitation
 from mbs_dynamics.identification.still_payload import StillPoses
 from mbs_dynamics.resources import robot_path
 
-pytestmark = pytest.mark.backend_independent
-
 COM = (0.01, -0.02, 0.06)
 LOADED = TRUE.with_payload("tool", 2.0, COM)
 
