@@ -20,14 +20,10 @@ from mbs_dynamics.identification.estimation import (
     least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import (
-    WORST,
-    Identification,
-    identify,
-)
-from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
+from mbs_dynamics.identification.identify import WORST, Identification, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
+from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
@@ -39,8 +35,8 @@ GYRATION = 0.001
 FARTHEST = 0.5
 """Largest distance in m of the centre of mass of the prior from the link."""
 
-HEAVIEST = 2.0
-"""Largest mass of a load, in masses of the arm, unless the unit of the torques was stated."""
+LIGHTEST, HEAVIEST = 0.01, 2.0
+"""Least load in kg, and largest one in masses of the arm, unless the unit of torques was stated."""
 
 
 class PayloadEstimate(NamedTuple):
@@ -125,6 +121,18 @@ def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> 
         )
 
 
+def _to_body(frame: Frame) -> FloatArray:
+    """Return (10, 10) from inertial parameters in a frame to those in the frame of its body."""
+    moved = (Inertia.from_parameters(unit).transformed(frame.placement) for unit in np.eye(10))
+    return np.stack([each.parameters for each in moved], axis=1).astype(float)
+
+
+def _deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
+    """Return the deviations of mass and centre of mass for a covariance of m and m com (4, 4)."""
+    slopes = np.column_stack([-com / mass, np.eye(3) / mass])
+    return float(np.sqrt(spread[0, 0])), np.sqrt(np.diag(slopes @ spread @ slopes.T))
+
+
 def _rounded(x: Any) -> float:
     """Return a number with six digits."""
     return float(f"{float(x):.6g}")
@@ -153,7 +161,7 @@ def identify_payload(
     A, b = stacked(equations)
     rest = b - A @ x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
-    load = A[..., columns] @ to_body(frame)
+    load = A[..., columns] @ _to_body(frame)
     own = A[..., torque_model.rigid :]
     X = np.concatenate([load, own], axis=-1)  # friction may have changed since
     gravity = np.concatenate([one.gravity for one in equations])
@@ -185,7 +193,7 @@ def identify_payload(
     return PayloadEstimate(
         link,
         inertia,
-        *deviations(float(inertia.mass), inertia.com, spread),
+        *_deviations(float(inertia.mass), inertia.com, spread),
         float(np.linalg.norm(rest - X @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         tuple(dict.fromkeys([*(alone.notes if alone else ()), *notes, *checked])),

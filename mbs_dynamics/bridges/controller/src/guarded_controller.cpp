@@ -465,6 +465,19 @@ void GuardedController::read_sample()
     sample_.qd[j] = is_fixed ? 0.0 : value(kVelocity);
     sample_.effort[j] = value(kEffort);
   }
+  const auto lacks = [this](int j) {
+    const bool without_speed = std::isnan(sample_.qd[j]) && places_[j][kVelocity] >= 0;
+    return std::isnan(sample_.q[j]) || without_speed;
+  };
+  const bool had_all = had_all_;
+  had_all_ = std::none_of(std::begin(guarded_places), std::end(guarded_places), lacks);
+  if (!had_all_ && !had_all) {
+    // Torques by new states of some joints and old ones of others would drive the arm. The joint
+    // that lacks its state is silent for longest, and is named.
+    for (int j = 0; j < GUARDED_JOINTS; ++j) {
+      sample_.reported[j] = lacks(j) ? 1.0 : 0.0;
+    }
+  }
 }
 
 void GuardedController::read_references()

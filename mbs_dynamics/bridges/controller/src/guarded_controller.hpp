@@ -116,6 +116,8 @@ private:
   guarded_Verdict verdict_ = nothing_found();
   double now_ = 0.0;
   double reported_ = 0.0;
+  /// Whether all states of commanded joints were there in the period before.
+  bool had_all_ = true;
   bool enters_ = false;
   /// When the controller was deactivated, in s of the steady clock.
   double left_at_ = 0.0;
