@@ -16,7 +16,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("mbs_dynamics", "test", "urdf", "docs", "examples", "pyproject.toml", "README.md")
+COPIED = (
+    "mbs_dynamics", "test", "urdf", "docs", "examples", "pyproject.toml", "README.md",
+    "package.xml",  # by which a checkout is known
+)  # fmt: skip
 
 DYNAMICS = "test/algorithms/test_algorithms.py test/algorithms/test_dynamics_identities.py"
 MOVES = "test/representation test/algorithms/test_algorithms.py"
