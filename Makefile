@@ -27,7 +27,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo unit test test-all test-bridges backends mutants load platforms dist bench docs linkcheck lint clean
+.PHONY: help demo unit test test-all test-bridges mutants load platforms dist bench docs linkcheck lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -52,26 +52,16 @@ test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit test
 	echo "== Smoke test"
 	$(BIN)/python test/smoke --expect native
 
-test-all: lint  ## every test, with the coverage of the core, other back ends and mutants: up to three hours
+test-all: lint  ## every test, with the coverage of the core, and mutants: up to three hours
 	@echo "== All tests"
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov --cov-report=term -m "not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m serial
-	$(MAKE) --no-print-directory backends mutants
+	$(MAKE) --no-print-directory mutants
 
 test-bridges: $(VENV)/.test  ## the bridges to PyTorch and JAX, which it installs: up to 3 GB
 	@$(INSTALL) --editable ".[torch,jax]" | $(PROGRESS)
 	$(BIN)/python -m pytest -q $(PARALLEL) test/bridges test/test_document*.py -k "bridges or learn_masses"
-
-WAYS = python ctypes lanes1 lanes4 lanes8
-backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="python lanes4"
-	@failed=
-	for way in $(WAYS); do
-	    echo "== Tests through $$way"
-	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -q $(PARALLEL) -m "not backend_independent and not slow and not serial" \
-	        || failed="$$failed $$way"
-	done
-	[ -z "$$failed" ] || { echo "make: tests failed through$$failed" >&2; exit 1; }
 
 mutants: $(VENV)/.test  ## thirty wrong equations and decisions, each of which a test has to find
 	@$(BIN)/python tools/mutants.py

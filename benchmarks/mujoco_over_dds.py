@@ -75,7 +75,6 @@ class ArmNode:
         import rclpy
         from geometry_msgs.msg import InertiaStamped, PoseStamped, Vector3Stamped
         from lifecycle_msgs.srv import ChangeState
-        from rcl_interfaces.srv import SetParameters
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
         from sensor_msgs.msg import Imu, JointState
@@ -105,7 +104,6 @@ class ArmNode:
             "enable": client(SetBool, f"{node}/enable"),
             "clear": client(Trigger, f"{node}/clear"),
             "change_state": client(ChangeState, f"{node}/change_state"),
-            "set_parameters": client(SetParameters, f"{node}/set_parameters"),
         }
         self.node.create_subscription(Float64MultiArray, "commands", self._on_command, 10)
         self.node.create_subscription(Bool, f"{node}/enabled", self._on_enabled, latched)
@@ -225,13 +223,6 @@ class ArmNode:
         request = ChangeState.Request(transition=Transition(label=label))
         return self._call("change_state", request)
 
-    def set_parameter(self, name: str, value: Any) -> int:
-        from rcl_interfaces.srv import SetParameters
-        from rclpy.parameter import Parameter
-
-        parameters = [Parameter(name, value=value).to_parameter_msg()]
-        return self._call("set_parameters", SetParameters.Request(parameters=parameters))
-
     def _call(self, service: str, request: Any) -> int:
         self._futures.append(self._clients[service].call_async(request))
         return len(self._futures) - 1
@@ -242,8 +233,6 @@ class ArmNode:
         if not future.done():
             return None
         response = future.result()
-        if hasattr(response, "results"):
-            return all(one.successful for one in response.results), response.results[0].reason
         return response.success, getattr(response, "message", "")
 
     def status(self) -> dict[str, Any]:

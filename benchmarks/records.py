@@ -52,12 +52,6 @@ class Record:
         after = self.qd[self.at :, joint] * np.sign(self.qd[self.at, joint])
         return float(max(0.0, -after.min()))
 
-    def longest_wait(self, seconds: float) -> float:
-        """Return the longest time without a command in the ``seconds`` after the event, in s."""
-        there = (self.simulated >= 0.0) & (self.simulated <= seconds)
-        times = self.simulated[there][1:][np.diff(self.arrivals[there]) > 0]
-        return float(np.diff([0.0, *times, seconds]).max())
-
     @property
     def kinetic_before(self) -> float:
         """Kinetic energy at the event, in J."""

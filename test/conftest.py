@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from ways import evaluate_through
 
 from mbs_dynamics.ros.domain import unused_domain
 
@@ -138,10 +137,6 @@ for ending in (signal.SIGQUIT, signal.SIGHUP):
 
 # Figures need no screen.
 os.environ["MPLBACKEND"] = "Agg"
-
-# Everything through one back end and one way to call it, see ways.py.
-if "MBS_TEST_THROUGH" in os.environ:
-    evaluate_through(os.environ["MBS_TEST_THROUGH"])
 
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile(

@@ -1,6 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results of programs by the interpreter; values read before they are written are NaN."""
+"""Results of programs by the interpreter, and of equations on numbers: nothing is compiled.
+
+Values that the interpreter reads before they are written are NaN.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from typing import Any
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.interpreter import evaluate_on
+from mbs_dynamics.representation.tree import Tree
 
 MEANING = {name: row.meaning for name, row in ops.TABLE.items()}
 
@@ -37,3 +42,11 @@ def interpreted(kernel: mbs.Kernel, *arguments: Any) -> tuple[Any, ...]:
     found, status = evaluate(kernel.program.module, given)
     assert not status
     return tuple(found[port.name].reshape(port.shape) for port in kernel.outputs)
+
+
+def evaluated(function: Any, model: mbs.Model, *arrays: Any, **options: Any) -> Any:
+    """Return the result of an algorithm's equations on numbers."""
+    algorithm = algorithm_of(function)
+    if "representation" in algorithm.options:
+        options.setdefault("representation", "body_fixed")
+    return np.asarray(algorithm.equations(Tree(model), *arrays, **options), dtype=float)

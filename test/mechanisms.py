@@ -87,20 +87,6 @@ class Mechanism:
             bodies.append(replace(body, joint=joint))
         return Model(made.name, tuple(bodies), self.gravity)
 
-    def renumbered(self, order: Sequence[int]) -> Mechanism:
-        """Return the same mechanism with body ``order[k]`` as its body k; each has its joint."""
-        new = {old: k for k, old in enumerate(order)} | {GROUND: GROUND}
-        chosen = list(order)
-        return replace(
-            self,
-            parents=tuple(new[self.parents[old]] for old in order),
-            coordinate=tuple(range(self.nb)),
-            **{
-                name: getattr(self, name)[chosen]
-                for name in ("homes", "screws", "masses", "coms", "tensors", "ratio", "offset")
-            },
-        )
-
 
 def rotation(rng: np.random.Generator) -> Any:
     """Return a rotation matrix, uniformly distributed."""

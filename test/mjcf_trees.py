@@ -15,11 +15,10 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from interpreted import evaluated
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.model.mjcf import UNSUPPORTED
-from mbs_dynamics.representation.tree import Tree
 
 
 def gymnasium_files() -> dict[str, Path]:
@@ -70,14 +69,6 @@ def random_mjcf(seed: int) -> str:
     gravity = f'<option gravity="{numbers(3, -9, 9)}"/>'
     moving = f'<body><joint/>{inertia()}<site name="tip" pos="{numbers(3)}"/></body>'
     return f"<mujoco>{gravity}<worldbody>{trees}{moving}</worldbody></mujoco>"
-
-
-def evaluated(function, model, *arrays, **options):
-    """Evaluate equations with numbers: nothing is traced or compiled."""
-    algorithm = algorithm_of(function)
-    if "representation" in algorithm.options:
-        options.setdefault("representation", "body_fixed")
-    return np.asarray(algorithm.equations(Tree(model), *arrays, **options), dtype=float)
 
 
 def differences(model: mbs.Model, m: mujoco.MjModel, seed: int = 0) -> dict[str, float]:

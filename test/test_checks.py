@@ -14,8 +14,6 @@ import pytest
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError, UnknownNameError, quoted
 
-pytestmark = pytest.mark.backend_independent
-
 
 @pytest.mark.parametrize(
     "given",
@@ -39,26 +37,21 @@ def test_numbers_come_out_as_a_new_array_of_floats(given):
     assert not np.shares_memory(found, given)
 
 
-WRONG: list[tuple[Any, str]] = [
-    ([1, 2], "v has shape (2,); must be (3,)"),
-    ([[1, 2, 3]], "v has shape (1, 3); must be (3,)"),
-    (1.0, "v has shape (); must be (3,)"),
-    ([1, np.nan, 3], "v must be finite; got [1.0, nan, 3.0]"),
-    ([1, 2, -np.inf], "v must be finite; got [1.0, 2.0, -inf]"),
-    ([1, [2, 3]], "v is not an array of numbers: "),
-    (["a", "b", "c"], "v must be real numbers"),
-    ({"x": 1}, "v must be real numbers"),
-    (object(), "v must be real numbers"),
-    ([1, 2, 3j], "v must be real numbers"),
-    (np.array([1, 2, 3j]), "v must be real numbers"),  # not the real part of it
-    (["1", "2", "3"], "v must be real numbers"),
-    ([True, False, True], "v must be real numbers"),
-]
-
-
-@pytest.mark.parametrize(("given", "message"), WRONG)
-def test_wrong_numbers_are_named(given, message):
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([1, 2], r"\(2,\).*\(3,\)"),
+        ([[1, 2, 3]], r"\(1, 3\).*\(3,\)"),
+        (1.0, r"\(\).*\(3,\)"),
+        ([1, np.nan, 3], r"\[1.0, nan, 3.0\]"),
+        ([1, 2, -np.inf], r"\[1.0, 2.0, -inf\]"),
+        ([1, [2, 3]], "not an array of numbers"),
+        *((x, "real numbers") for x in (["a", "b", "c"], {"x": 1}, object(), [1, 2, 3j])),
+        *((x, "real numbers") for x in (np.array([1, 2, 3j]), ["1", "2", "3"], [True] * 3)),
+    ],
+)
+def test_wrong_numbers_are_named(given, said):
+    with pytest.raises(ArgumentError, match=f"^v .*{said}"):
         checks.numbers("v", given, (3,))
 
 
@@ -92,21 +85,22 @@ def test_poses_pass_unchanged():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "said"),
     [
-        (np.eye(3), "C has shape (3, 3); must be (4, 4)"),
-        (but((2, 2), -1.0), "C has no rotation in its upper left block: [["),  # a reflection
-        (but((2, 2), 1.0 + 2e-6), "C has no rotation in its upper left block: [["),
-        (but((0, 2), 1e-4), "C has no rotation in its upper left block: [["),
-        (np.diag([0.0, 0, 0, 1]), "C has no rotation in its upper left block: [["),
-        (but((3, 3), 2.0), "the last row of C must be (0, 0, 0, 1); got [0.0, 0.0, 0.0, 2.0]"),
-        (but((3, 1), 1e-9), "the last row of C must be (0, 0, 0, 1); got [0.0, 1e-09, 0.0, 1.0]"),
-        (but((0, 3), np.inf), "C must be finite; got"),
+        (np.eye(3), r"\(3, 3\).*\(4, 4\)"),
+        (but((2, 2), -1.0), "no rotation"),  # a reflection
+        (but((2, 2), 1.0 + 2e-6), "no rotation"),
+        (but((0, 2), 1e-4), "no rotation"),
+        (np.diag([0.0, 0, 0, 1]), "no rotation"),
+        (but((3, 3), 2.0), r"last row.*\[0.0, 0.0, 0.0, 2.0\]"),
+        (but((3, 1), 1e-9), r"last row.*\[0.0, 1e-09, 0.0, 1.0\]"),
+        (but((0, 3), np.inf), "finite"),
     ],
 )
-def test_wrong_poses_are_named(given, message):
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
+def test_wrong_poses_are_named(given, said):
+    with pytest.raises(ArgumentError, match=r"\bC\b") as raised:
         checks.pose("C", given)
+    assert re.search(said, str(raised.value))
 
 
 def test_snap_makes_near_zeros_and_ones_exact_and_nothing_else():

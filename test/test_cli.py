@@ -16,7 +16,6 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import command_line, main
 from mbs_dynamics.compiler import call_mechanism, default_backend
-from mbs_dynamics.operation_counts import Count
 from mbs_dynamics.resources import robot_path
 
 
@@ -35,17 +34,6 @@ def test_info_shows_tree_and_limits_of_the_shipped_arm(capsys):
     assert "merged into link 'link7'" in out
     backend = default_backend()
     assert f"Kernels: back end {backend}, called through {call_mechanism(backend)}\n" in out
-
-
-@pytest.mark.long
-def test_count_states_the_operations_of_the_kernels(capsys):
-    assert main(["count", "arm7"]) == 0
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    row = re.search(r"^ *inverse_dynamics  +(.*)$", capsys.readouterr().out, re.MULTILINE)
-    assert row is not None
-    for name, cell in zip(mbs.REPRESENTATIONS, re.split("  +", row[1]), strict=True):
-        kernel = mbs.compile(mbs.inverse_dynamics, arm, representation=name, backend="python")
-        assert cell.removesuffix(" *") == str(Count.of(kernel.operations))
 
 
 @pytest.mark.long

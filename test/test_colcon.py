@@ -18,7 +18,7 @@ from waiting import TIMEOUT
 
 pytest.importorskip("colcon_ros")
 
-pytestmark = [pytest.mark.backend_independent, pytest.mark.process]
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("config", "launch", "mbs_dynamics", "resource", "urdf")

@@ -21,8 +21,6 @@ import yaml
 from mbs_dynamics.cli import command_line
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 
-pytestmark = pytest.mark.backend_independent
-
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 LAUNCH = (ROOT / "docs" / "reference" / "launch.md").read_text("utf-8")
@@ -157,31 +155,13 @@ def check_extras(words):
 
 CHECKS = {
     ("mbs-dynamics",): check_command_line,
-    (
-        "ros2",
-        "launch",
-    ): check_launch_arguments,
-    (
-        "ros2",
-        "run",
-    ): check_parameters_of_run,
-    (
-        "ros2",
-        "topic",
-    ): check_topic,
-    (
-        "ros2",
-        "service",
-    ): check_service,
-    (
-        "ros2",
-        "param",
-    ): check_parameter,
+    ("ros2", "launch"): check_launch_arguments,
+    ("ros2", "run"): check_parameters_of_run,
+    ("ros2", "topic"): check_topic,
+    ("ros2", "service"): check_service,
+    ("ros2", "param"): check_parameter,
     ("make",): check_target_of_make,
-    (
-        "pip",
-        "install",
-    ): check_extras,
+    ("pip", "install"): check_extras,
 }
 """What checks commands, by their first words."""
 

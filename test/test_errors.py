@@ -21,8 +21,6 @@ from mbs_dynamics.errors import SimulationError, UnknownNameError
 from mbs_dynamics.output_files import write_at_once
 from mbs_dynamics.resources import robot_path
 
-pytestmark = pytest.mark.backend_independent
-
 
 def exceptions() -> list[type[Exception]]:
     """Return every exception class that the modules of the package define."""

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -22,8 +20,6 @@ from mbs_dynamics.control.motors import Frame, Motors
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-
-pytestmark = pytest.mark.backend_independent
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 NAMES = ARM.joint_names
@@ -206,19 +202,3 @@ def test_yaml_reads_back_identically(value, flow):
     text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
     assert yaml_files.read_yaml(text) == value
-
-
-@pytest.mark.long
-def test_progress_of_a_plan_says_so_on_a_terminal(monkeypatch, tmp_path):
-    class Stream(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr(sys, "stderr", Stream())
-    monkeypatch.setattr("mbs_dynamics.progress.SHOWN_AFTER", 0.0)
-    plan = ["excite", "arm7", "--duration", "8", "--out", str(tmp_path / "e.csv")]
-    assert main(plan) == 0
-    said = sys.stderr.getvalue()
-    assert "planning the motion [" in said
-    assert "of 100 %" in said
-    assert "identifying" not in said

@@ -15,7 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.dh import DHRow, DHTable
 from mbs_dynamics.resources import robot_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.backend_independent]
+pytestmark = pytest.mark.slow
 
 URDF = robot_path("arm7")
 ARM = mbs.Model.from_urdf(URDF)
@@ -89,23 +89,14 @@ def test_statements_about_adam():
 
 
 ROWS = [
-    DHRow(
-        a=0.05, d=0.33, alpha=-1.57, mass=3, com=(0.01, 0.02, -0.1), inertia_at_com=0.02 * np.eye(3)
-    ),
-    DHRow(
-        a=0.4,
-        d=0.1,
-        alpha=0.3,
-        theta=-1.5,
-        mass=2,
-        com=(0.2, 0, 0),
-        inertia_at_com=0.03 * np.eye(3),
-    ),
-    DHRow(a=0.1, d=0.02, alpha=1.5, mass=1, com=(0.1, 0, 0), inertia_at_com=0.01 * np.eye(3)),
-    DHRow(a=0.01, d=0.4, alpha=-1.5),
-    DHRow(a=0.0, d=0.05, alpha=1.5),
-    DHRow(a=0.02, d=0.06, alpha=0.1, mass=0.5, com=(0, 0, 0.1), inertia_at_com=0.01 * np.eye(3)),
+    DHRow(0.05, 0.33, -1.57, mass=3, com=(0.01, 0.02, -0.1), inertia_at_com=0.02 * np.eye(3)),
+    DHRow(0.4, 0.1, 0.3, -1.5, 2, com=(0.2, 0, 0), inertia_at_com=0.03 * np.eye(3)),
+    DHRow(0.1, 0.02, 1.5, mass=1, com=(0.1, 0, 0), inertia_at_com=0.01 * np.eye(3)),
+    DHRow(0.01, 0.4, -1.5),
+    DHRow(0.0, 0.05, 1.5),
+    DHRow(0.02, 0.06, 0.1, mass=0.5, com=(0, 0, 0.1), inertia_at_com=0.01 * np.eye(3)),
 ]
+"""Lengths a and d, the angles alpha and perhaps theta, and masses."""
 
 
 @pytest.mark.parametrize("convention", ["classical", "modified"])

@@ -6,27 +6,16 @@ from __future__ import annotations
 
 import io
 
-import pytest
 from mechanisms import random_mechanism
 
 from mbs_dynamics import progress as progress_module
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.progress import Progress
 
-pytestmark = pytest.mark.backend_independent
-
 
 def test_simulation_shows_how_much_time_is_simulated(capsys):
     simulate(random_mechanism(2, [-1]).model, [0.3], duration=0.25, progress=True)
     assert "0.25 of 0.25 s" in capsys.readouterr().err
-
-
-def test_without_a_terminal_no_progress_is_shown():
-    stream = io.StringIO()
-    progress = Progress(10.0, None, stream)
-    progress.update(5.0)
-    progress.close()
-    assert stream.getvalue() == ""
 
 
 class FlushedText(io.StringIO):

@@ -65,10 +65,30 @@ class Twin:
             found[theirs.idx_q : theirs.idx_q + theirs.nq] = x
         return found
 
+    def frame(self, name):
+        """Return the number of Pinocchio's frame of a link."""
+        of_body = self.pin.existFrame(name, pin.BODY)
+        return self.pin.getFrameId(name, pin.BODY if of_body else pin.OP_FRAME)
+
     def state(self, seed=0):
         """Return a random state of ours, with moderate positions, and that of Pinocchio."""
         q, v, vd = self.model.random_state(seed)
         return (q, v, vd), (self.q(q), self.T @ v, self.T @ vd)
+
+
+def with_rotors(twin: Twin) -> Twin:
+    """Return a twin with an armature of every joint: k numbers for one with k velocities."""
+    rng, joints = np.random.default_rng(0), [ours for ours, _ in twin.joints]
+    model = twin.model.with_armature(
+        {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
+    )
+    found = Twin(model, twin.pin)
+    armature = np.zeros(twin.pin.nv)
+    for ours, theirs in found.joints:
+        own = TO_PIN.get(ours.kind, np.eye(ours.nv)) @ (ours.armature * np.ones(ours.nv))
+        armature[theirs.idx_v : theirs.idx_v + theirs.nv] = own
+    twin.pin.armature = armature
+    return found
 
 
 def fixed(path) -> Twin:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by tests of URDF: texts, poses from a model by hand, and Pinocchio's numbers."""
+"""Shared by tests of URDF: texts, poses of links, and Pinocchio's numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import warnings
 
 import numpy as np
 import pinocchio as pin
+from interpreted import evaluated
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.model import Model
 
@@ -24,28 +26,10 @@ def notes(model, severity="note"):
     return [str(each) for each in model.diagnostics if each.severity == severity]
 
 
-def motion(X, q):
-    """exp(X q) of an axis e through the origin, by Rodrigues' formula; X is (e, 0) or (0, e)."""
-    C = np.eye(4)
-    (a, b, c), v = X[:3], X[3:]
-    e_hat = np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]])
-    C[:3, :3] += np.sin(q) * e_hat + (1 - np.cos(q)) * e_hat @ e_hat
-    C[:3, 3] = v * q
-    return C
-
-
 def link_poses(model, q):
-    """The pose of every link by name: C_i = C_p B_i exp(X_i q_i), times its placement."""
-    C = [None] * model.nb + [np.eye(4)]
-    for i, body in enumerate(model.bodies):
-        joint = body.joint
-        x = q[model.positions(joint)]
-        if joint.nv == 1:
-            moved = motion(joint.screw, joint.ratio * x[0] + joint.offset)
-        else:
-            moved = joint.motion(x)
-        C[i] = C[body.parent] @ body.home_rel @ moved
-    return {name: C[frame.body] @ frame.placement for name, frame in model.frames.items()}
+    """The pose of every link by name."""
+    poses = evaluated(mbs.forward_kinematics, model, q, bodies=[*model.frames])
+    return dict(zip(model.frames, poses, strict=True))
 
 
 def pin_positions(reference, positions):

@@ -16,7 +16,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("mbs_dynamics", "test", "urdf", "docs", "examples", "pyproject.toml", "README.md")
+COPIED = (
+    "mbs_dynamics", "test", "urdf", "docs", "examples", "pyproject.toml", "README.md",
+    "package.xml",  # by which a checkout is known
+)  # fmt: skip
 
 DYNAMICS = "test/algorithms/test_algorithms.py test/algorithms/test_dynamics_identities.py"
 MOVES = "test/representation test/algorithms/test_algorithms.py"
@@ -40,11 +43,11 @@ MUTANTS = [
     ("algorithms/newton_euler.py", "W[i] = W[i] - loads.wrenches[i]", "W[i] = W[i] + loads.wrenches[i]", DYNAMICS),
     ("algorithms/newton_euler.py", "linear = Vd[3:] - np.asarray(model.gravity)", "linear = Vd[3:] + np.asarray(model.gravity)", DYNAMICS),
     ("algorithms/newton_euler.py", "linear = linear + so3.hat(V[:3]) @ V[3:]", "linear = linear - so3.hat(V[:3]) @ V[3:]", "test/algorithms/test_moving_base.py"),
-    ("algorithms/newton_euler.py", "+ model.rotor(i) @ acceleration[i]", "- model.rotor(i) @ acceleration[i]", "test/algorithms/test_armature.py"),
+    ("algorithms/newton_euler.py", "+ model.rotor(i) @ acceleration[i]", "- model.rotor(i) @ acceleration[i]", "test/algorithms/test_joints.py"),
     ("algorithms/coriolis.py", "gamma[k, i, j] = -y.T", "gamma[k, i, j] = y.T", DYNAMICS),
     ("algorithms/coriolis.py", "gamma[i, j, k] = gamma[i, k, j] = S_i.T @ W_i", "gamma[i, j, k] = S_i.T @ W_i", DYNAMICS),
     ("algorithms/coriolis.py", "so3.hat(self.momentum) @ X[3:] - self.moments.T @ X[:3]", "so3.hat(self.momentum) @ X[3:] + self.moments.T @ X[:3]", "test/algorithms/test_derivations.py test/representation test/algorithms/test_dynamics_identities.py"),
-    ("algorithms/energy.py", "return np.asarray(0.5 * (of_bodies + rotors))", "return np.asarray(0.5 * of_bodies)", "test/algorithms/test_armature.py"),
+    ("algorithms/energy.py", "return np.asarray(0.5 * (of_bodies + rotors))", "return np.asarray(0.5 * of_bodies)", "test/algorithms/test_joints.py"),
     ("algorithms/energy.py", "rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]", "rate[i] = rep.screw_rate(i, V[i]).T @ P[i] + rep.screw(i).T @ W[i]", "test/algorithms/test_joints.py"),
     ("algorithms/energy.py", "return np.concatenate([about_origin - so3.hat(", "return np.concatenate([about_origin + so3.hat(", "test/algorithms/test_joints.py"),
     ("algorithms/factorization.py", "U[i, k] = A[i, k] * inverse", "U[i, k] = A[i, k]", DYNAMICS),

@@ -13,7 +13,6 @@ from mechanisms import (
     MECHANISMS,
     POSITIONS,
     every_mechanism,
-    with_mimics,
 )
 from reference import Reference, assert_close, twist
 
@@ -39,7 +38,6 @@ def state(name, where="generic"):
     return mechanism, q, qd, qdd, wrenches, Reference(mechanism, q)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_reference_differentiates_correctly(name):
     mechanism, q, *_, here = state(name)
@@ -124,34 +122,3 @@ def test_the_representations_agree_through_D(name):
         assert_close(mbs.convert_wrench(W[a], C, source=a, target=b), W[b])
         assert_close(np.sum(W[a] * V[a], axis=1), np.sum(W[b] * V[b], axis=1))
         assert_close(tau[a], tau[b])
-
-
-@every_representation
-@every_mechanism
-def test_twists_are_jacobians_times_rates(name, representation):
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    V = mbs.twists(model, q, qd, representation=representation)
-    for i, body in enumerate(model.body_names):
-        assert_close(mbs.jacobian(model, q, body, representation=representation) @ qd, V[i])
-
-
-@pytest.mark.long
-@every_representation
-def test_mimics_are_the_free_mechanism_under_constraints(representation):
-    """q_free = T q + offset, so that tau = T^T tau_free and J = J_free T."""
-    mechanism, q, qd, qdd, wrenches, _ = state("mimics")
-    nb = mechanism.nb
-    free = with_mimics(mechanism, range(nb), np.ones(nb), np.zeros(nb)).model
-    T = np.zeros((nb, mechanism.n))
-    T[range(nb), mechanism.coordinate] = mechanism.ratio
-    position = T @ q + mechanism.offset
-    same = {"representation": representation}
-    tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, wrenches, **same)
-    tau_free = mbs.inverse_dynamics(free, position, T @ qd, T @ qdd, wrenches, **same)
-    assert_close(tau, T.T @ tau_free)
-    V = mbs.twists(mechanism.model, q, qd, **same)
-    assert_close(V, mbs.twists(free, position, T @ qd, **same))
-    for body in free.body_names:
-        J = mbs.jacobian(mechanism.model, q, body, **same)
-        assert_close(J, mbs.jacobian(free, position, body, **same) @ T)

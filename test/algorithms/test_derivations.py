@@ -11,8 +11,6 @@ from mbs_dynamics.lie.se3 import Ad, ad, exp, inverse
 from mbs_dynamics.lie.so3 import hat
 from mbs_dynamics.model.inertia import Inertia
 
-pytestmark = pytest.mark.backend_independent
-
 every_seed = pytest.mark.parametrize("seed", range(5))
 
 

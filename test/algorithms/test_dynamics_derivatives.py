@@ -22,7 +22,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = [pytest.mark.backend_independent, pytest.mark.usefixtures("_python")]
+pytestmark = pytest.mark.usefixtures("_python")
 
 
 @pytest.fixture
@@ -82,25 +82,6 @@ def test_inverse_dynamics_derivatives(name, pushed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["tree", "mimics"])
-def test_inverse_dynamics_derivatives_are_those_of_the_definitions(name):
-    mechanism, q, qd, qdd, wrenches = state(name)
-    h, unit = 1e-3, np.eye(mechanism.n)
-
-    def tau(dq, dqd, dqdd):
-        reference = Reference(mechanism, q + dq)
-        return reference.inverse_dynamics(qd + dqd, qdd + dqdd, wrenches)
-
-    found = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd, wrenches)
-    for k, dtau in enumerate(found):
-        which = np.arange(3) == k
-        for column, e in zip(dtau.T, unit, strict=True):
-            steps = {s: np.outer(which, s * h * e) for s in SIXTH_ORDER}
-            expected = sum(w * tau(*steps[s]) for s, w in SIXTH_ORDER.items()) / h
-            assert_close(column, expected, 1e-10)
-
-
-@pytest.mark.long
 @under_wrenches_and_free
 @every_mechanism
 def test_forward_dynamics_derivatives(name, pushed):
@@ -142,12 +123,3 @@ def test_inverse_dynamics_rates_are_those_along_a_trajectory(name, representatio
     )
     assert_close(taud, sum(w * near[k] for k, w in SIXTH_ORDER.items()) / h, 1e-9)
     assert_close(taudd, sum(w * near[k] for k, w in SIXTH_ORDER_SECOND.items()) / h**2, 1e-8)
-
-
-@every_mechanism
-def test_the_first_rate_follows_from_the_derivatives(name):
-    mechanism = MECHANISMS[name]
-    q, qd, qdd, qddd, qdddd = trajectory(mechanism.n, 1.3)
-    dq, dqd, dqdd = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd)
-    taud, _ = mbs.inverse_dynamics_rates(mechanism.model, q, qd, qdd, qddd, qdddd)
-    assert_close(taud, dq @ qd + dqd @ qdd + dqdd @ qddd)

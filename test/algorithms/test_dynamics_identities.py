@@ -26,7 +26,7 @@ from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = [pytest.mark.backend_independent, pytest.mark.usefixtures("_python")]
+pytestmark = pytest.mark.usefixtures("_python")
 
 
 @pytest.fixture
@@ -109,16 +109,6 @@ def test_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(name):
     skew = Md - 2.0 * C
     assert_close(skew, -skew.T)
     assert_close(C + C.T, Md)
-
-
-@every_mechanism
-def test_velocity_torques_three_ways(name):
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    expected = mbs.bias_torques(model, q, qd) - mbs.gravity_torques(model, q)
-    assert_close(mbs.coriolis_matrix(model, q, qd) @ qd, expected)
-    contracted = np.einsum("ijk,j,k->i", mbs.christoffel_symbols(model, q), qd, qd)
-    assert_close(contracted, expected)
 
 
 @with_auto

@@ -7,14 +7,8 @@ Of joints that were locked: test_editing.py.
 
 from __future__ import annotations
 
-import re
-import warnings
-
 import mujoco
 import numpy as np
-import pinocchio as pin
-import pytest
-from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -36,42 +30,6 @@ def in_all_representations(model, motion, wrenches=None, **asked):
         found = mbs.joint_wrenches(model, *motion, wrenches, representation=other, **asked)
         same(mbs.convert_wrench(found, poses, source=other, target="body_fixed"), W)
     return W
-
-
-def hinged(text, joint):
-    """Return Pinocchio's model of a URDF in which one of the fixed joints can turn about its z."""
-    whole = re.search(rf'<joint[^>]*name="{re.escape(joint)}".*?</joint>', text, re.DOTALL).group()
-    head, end = whole[: whole.index(">") + 1], '<axis xyz="0 0 1"/></joint>'
-    inner = re.sub(r"<axis[^>]*/>", "", whole[len(head) : -len("</joint>")])
-    turning = head.replace('"fixed"', '"continuous"') + inner + end
-    return pin.buildModelFromXML(text.replace(whole, turning))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["arm7", "panda.urdf", "ur5_robot.urdf", "talos_reduced.urdf"])
-def test_fixed_joints_transmit_the_forces_of_hinges_held_at_zero(name):
-    path = robot_path(name) if name == "arm7" else robot(name)
-    text = path.read_text("utf-8")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(path)
-    q, qd, qdd = model.random_state(1)
-    joints = [name for name, joint in model.fixed_joints.items() if joint.inertia.mass > 0.0]
-    assert joints
-    W = in_all_representations(model, (q, qd, qdd), joints=joints)
-    for joint, wrench in zip(joints[:12], W[:12], strict=False):
-        theirs = hinged(text, joint)
-        data, state = theirs.createData(), [pin.neutral(theirs), *np.zeros((2, theirs.nv))]
-        for body in model.bodies:
-            own = theirs.joints[theirs.getJointId(body.joint.name)]
-            at = body.joint.ratio * q[model.positions(body.joint)] + body.joint.offset
-            if own.nq > own.nv:
-                at = np.array([np.cos(at[0]), np.sin(at[0])])
-            state[0][own.idx_q : own.idx_q + own.nq] = at
-            for x, rate in zip(state[1:], (qd, qdd), strict=True):
-                x[own.idx_v : own.idx_v + own.nv] = body.joint.ratio * rate[body.joint.velocities]
-        pin.rnea(theirs, data, *state)
-        same(wrench, np.roll(data.f[theirs.getJointId(joint)].vector, 3))
 
 
 MJCF = """<mujoco><compiler angle="radian"/><option gravity="1 -2 -9"/><worldbody>

@@ -7,11 +7,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, axial
 from robots import all_files, robot
 from test_algorithms import POSITIONS
+from twins import fixed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.frames import (
@@ -21,7 +23,6 @@ from mbs_dynamics.algorithms.frames import (
     relative_twist,
 )
 from mbs_dynamics.lie import se3
-from mbs_dynamics.representation.tree import Tree
 
 GROUND = None
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
@@ -102,40 +103,23 @@ def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
 def test_links_of_real_robots_against_pinocchio(name):
     """Also links that are merged into bodies, with frames of their own, and links on the ground."""
-    pin = pytest.importorskip("pinocchio")
-    model, pin_model = mbs.Model.from_urdf(robot(name)), pin.buildModelFromUrdf(str(robot(name)))
-    data = pin_model.createData()
-    rng = np.random.default_rng(10)
-    q, qd = rng.uniform(-1.0, 1.0, (2, model.n))
-    names = [body.joint.name for body in model.bodies]
-    tree = Tree(model)
-    position = dict(zip(names, tree.joint_positions(q), strict=True))
-    rate = dict(zip(names, tree.joint_rates(qd), strict=True))
-    pin_q, pin_qd = pin.neutral(pin_model), np.zeros(pin_model.nv)
-    for joint_name, joint in zip(pin_model.names[1:], pin_model.joints[1:], strict=True):
-        x, pin_qd[joint.idx_v] = position[joint_name][0], rate[joint_name][0]
-        pin_q[joint.idx_q : joint.idx_q + joint.nq] = (
-            [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
-        )
-    pin.forwardKinematics(pin_model, data, pin_q, pin_qd)
-    pin.updateFramePlacements(pin_model, data)
+    t = fixed(robot(name))
+    model, (q, qd, _), (pin_q, pin_qd, _) = t.model, *t.state(10)
+    pin.forwardKinematics(t.pin, t.data, pin_q, pin_qd)
+    pin.updateFramePlacements(t.pin, t.data)
     links = list(model.frames)
     merged = [link for link in links if link not in model.body_names]
-    assert merged
-    for i, l, j, k in zip(
-        *(rng.choice(links, 8) for _ in range(3)), rng.choice(merged, 8), strict=True
-    ):
-        spatial = [
-            pin.getFrameVelocity(pin_model, data, pin_model.getFrameId(str(link)), pin.WORLD)
-            for link in (i, l)
-        ]
-        at, axes = (data.oMf[pin_model.getFrameId(str(link))] for link in (j, k))
+    rng = np.random.default_rng(10)
+    chosen = [*(rng.choice(links, 8) for _ in range(3)), rng.choice(merged, 8)]
+    for i, l, j, k in zip(*(map(str, x) for x in chosen), strict=True):
+        spatial = [pin.getFrameVelocity(t.pin, t.data, t.frame(link), pin.WORLD) for link in (i, l)]
+        at, axes = (t.data.oMf[t.frame(link)] for link in (j, k))
         difference = at.actInv(spatial[0] - spatial[1])
         turn = axes.rotation.T @ at.rotation
         expected = np.concatenate([turn @ difference.angular, turn @ difference.linear])
-        frames = {"relative_to": str(l), "measured_at": str(j), "resolved_in": str(k)}
-        assert_close(relative_twist(model, q, qd, str(i), **frames), expected, 1e-12, (i, frames))
-        J = relative_jacobian(model, q, str(i), **frames)
+        frames = {"relative_to": l, "measured_at": j, "resolved_in": k}
+        assert_close(relative_twist(model, q, qd, i, **frames), expected, 1e-12, (i, frames))
+        J = relative_jacobian(model, q, i, **frames)
         assert_close(J @ qd, expected, 1e-12, (i, frames))
 
 

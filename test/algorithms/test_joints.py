@@ -11,26 +11,36 @@ the same equations in 80 bits: the difference is the rounding of Pinocchio.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from cases import mostly_slow
+from mechanisms import pose
 from reference import assert_close
 from robots import all_files, robot
-from twins import MIXED, Twin, fixed, floating, mixed
+from twins import MIXED, Twin, fixed, floating, mixed, with_rotors
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.compiler.codegen.python import emit_python
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.joints import Connection, joint
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+FRAMES = {
+    "body_fixed": pin.LOCAL,
+    "spatial": pin.WORLD,
+    "hybrid": pin.LOCAL_WORLD_ALIGNED,
+    "mixed": pin.LOCAL_WORLD_ALIGNED,  # its angular part is turned into the body
+}
 ANGULAR_FIRST = np.roll(np.eye(6), 3, axis=0)
 METHODS = ("articulated_body", "udut", "mass_matrix")
 ROBOTS = {
@@ -50,13 +60,19 @@ FIXED = {
     "talos on a fixed base": "talos_reduced.urdf",
     "ur5 on a fixed base": "ur5_robot.urdf",
 }
-QUICK = ("mixed1", "solo", "panda on a fixed base")
+ROTORS = ("mixed0 with rotors", "mixed2 with rotors", "solo with rotors", "tiago with rotors")
+QUICK = ("mixed1", "solo", "panda on a fixed base", "mixed0 with rotors", "solo with rotors")
 PIN_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """Pinocchio orders tensors xx, xy, yy, xz, yz, zz; here it is xx, xy, xz, yy, yz, zz."""
 
 
 @functools.cache
 def twin(name: str) -> Twin:
+    plain, _, rotors = name.partition(" with ")
+    return with_rotors(made(plain)) if rotors else made(name)
+
+
+def made(name: str) -> Twin:
     if name.startswith("mixed"):
         return mixed(int(name[5:]))
     return fixed(robot(FIXED[name])) if name in FIXED else floating(robot(ROBOTS[name]))
@@ -77,7 +93,7 @@ def twins(*names):
     )
 
 
-every_twin = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS, *FIXED)
+every_twin = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS, *FIXED, *ROTORS)
 with_groups = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS)
 every_robot = twins(*ROBOTS, *FIXED)
 
@@ -111,21 +127,36 @@ def test_dynamics_of_pinocchio(t):
     assert_close(mbs.bias_torques(m, q, v), bias, 1e-12)
     assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-9)
     assert_close(mbs.coriolis_matrix(m, q, v) @ v, bias - g, 1e-12)
-    assert_close(
-        mbs.inverse_dynamics_regressor(m, q, v, a) @ mbs.algorithms.inertial_parameters(m),
-        tau,
-        1e-12,
-    )
+    linear = mbs.inverse_dynamics_regressor(m, q, v, a) @ mbs.algorithms.inertial_parameters(m)
+    assert_close(linear, tau, 1e-12)
     p, rate = mbs.generalized_momentum(m, q, v)
     assert_close(p, M @ v, 1e-12)
     assert_close(rate, mbs.coriolis_matrix(m, q, v).T @ v - g, 1e-12)
     pin.computeCentroidalMomentum(t.pin, t.data, pq, pv)
     assert_close(mbs.centroidal_momentum(m, q, v), ANGULAR_FIRST @ t.data.hg.vector, 1e-11)
     assert_close(mbs.center_of_mass(m, q), pin.centerOfMass(t.pin, t.data, pq), 1e-12)
-    assert_close(
-        mbs.kinetic_energy(m, q, v), pin.computeKineticEnergy(t.pin, t.data, pq, pv), 1e-12
-    )
+    assert_close(mbs.kinetic_energy(m, q, v), 0.5 * v @ M @ v, 1e-12)
     assert_close(mbs.potential_energy(m, q), pin.computePotentialEnergy(t.pin, t.data, pq), 1e-12)
+
+
+@pytest.mark.long
+@every_twin
+def test_poses_and_jacobians_of_pinocchio(t):
+    """Poses of all links, those that were merged into others included, and Jacobians of some."""
+    t = twin(t)
+    (q, *_), (pq, *_) = t.state(4)
+    pin.computeJointJacobians(t.pin, t.data, pq)
+    pin.updateFramePlacements(t.pin, t.data)
+    frames = {link: t.frame(link) for link in t.model.frames}
+    poses = [t.data.oMf[k].homogeneous for k in frames.values()]
+    assert_close(mbs.forward_kinematics(t.model, q, bodies=[*frames]), poses, 1e-12)
+    for link in {leaves(t.model)[-1], [*frames][-1]}:
+        R = t.data.oMf[frames[link]].rotation
+        for rep, kind in FRAMES.items():
+            J = ANGULAR_FIRST @ pin.getFrameJacobian(t.pin, t.data, frames[link], kind) @ t.T
+            if rep == "mixed":
+                J[:3] = R.T @ J[:3]
+            assert_close(mbs.jacobian(t.model, q, link, representation=rep), J, 1e-12, (link, rep))
 
 
 @pytest.mark.long
@@ -189,7 +220,8 @@ def in_extended_precision(function, model, **given):
     """Return the results of equations in 80 bits, of the model itself."""
     shapes = {name: x.shape for name, x in given.items()}
     program = traced_on(model, algorithm_of(function).equations, shapes, name="exact")
-    given = {**given, "gravity": model.gravity, "payload": np.zeros(0)}
+    constants = {"gravity": model.gravity, "payload": np.zeros(0), "armature": model.armature}
+    given = {**given, **constants}
     meaning = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "quotient": np.divide}
     exec(emit_python(program.module), meaning)
     inputs = [np.asarray(given[x.name], dtype=np.longdouble) for x in program.inputs]
@@ -294,10 +326,6 @@ def test_sensitivities_are_those_of_joints_in_place_of_parameters():
     def with_parameters(size):
         bodies = []
         for one, U in zip(m.bodies, screws, strict=True):
-            from dataclasses import replace
-
-            from mbs_dynamics.lie import se3
-
             bodies.append(replace(one, home_rel=one.home_rel @ se3.exp(size * U)))
         return replace(m, bodies=tuple(bodies))
 
@@ -324,8 +352,6 @@ def test_other_subgroups_of_table_1(kind):
     if kind != "planar_translation":
         takes["axis"] = axis
     rng = np.random.default_rng(0)
-    from mechanisms import pose
-
     M = mbs.spatial_inertia(2.0, (0.1, 0.2, -0.1), np.diag([0.2, 0.3, 0.4]))
     motion = joint(kind, **takes)
     link = dict(M_body=M, S_parent=pose(rng), S_body=pose(rng))

@@ -13,7 +13,6 @@ from cases import mostly_slow
 from mechanisms import pose
 from reference import assert_close
 from robots import robot
-from test_pinocchio import angular_first
 from urdf_reference import load, pin_positions
 
 import mbs_dynamics as mbs
@@ -44,7 +43,8 @@ def flying(name):
     at[:7] = pin.SE3ToXYZQUAT(pin.SE3(base))
     where = [theirs.joints[theirs.getJointId(joint)].idx_v for joint in model.joint_names]
     v, a = np.zeros((2, theirs.nv))
-    v[:6], a[:6], v[where], a[where] = angular_first(twist), angular_first(rate), qd, qdd
+    v[:6], a[:6] = np.roll(twist, 3), np.roll(rate, 3)  # linear part first
+    v[where], a[where] = qd, qdd
     forces = pin.StdVec_Force()
     forces.extend([pin.Force.Zero()] * len(theirs.joints))
     for body, W in zip(model.bodies, loads, strict=True):

@@ -21,8 +21,6 @@ from mbs_dynamics.operation_counts import (
 )
 from mbs_dynamics.resources import robot_path
 
-pytestmark = pytest.mark.backend_independent
-
 WALKER_ORIN = "Walker and Orin, O(n^3)"
 
 

@@ -106,17 +106,3 @@ def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
     Vdd = mbs.jerks(model, q, qd, qdd, qddd, bodies=[link], **options)[0]
     assert_close(J @ qdd + Jd @ qd, Vd)
     assert_close(J @ qddd + 2.0 * Jd @ qdd + Jdd @ qd, Vdd)
-
-
-def test_the_hessian_is_that_of_pinocchio():
-    path = robot("ur5_robot.urdf")
-    model, reference = mbs.Model.from_urdf(path), pin.buildModelFromUrdf(str(path))
-    data, frame = reference.createData(), reference.getFrameId("tool0")
-    q = motion_at(model, 0.2, 0)[0]
-    pin.computeJointKinematicHessians(reference, data, q)
-    pin.updateFramePlacements(reference, data)
-    for representation, in_frame in FRAMES.items():
-        tensor = pin.getFrameKinematicHessian(reference, data, frame, in_frame)
-        theirs = np.reshape(np.ravel(tensor), (6, model.n, model.n), order="F")  # as it is stored
-        found = mbs.kinematic_hessian(model, q, "tool0", representation=representation)
-        assert_close(found, theirs[ANGULAR_FIRST], 1e-10)

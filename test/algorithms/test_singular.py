@@ -22,8 +22,6 @@ from mbs_dynamics import linearize
 from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = pytest.mark.backend_independent  # where a kernel is evaluated, both are named
-
 METHODS = ("articulated_body", "udut", "mass_matrix")
 SOLVERS = [
     *[(mbs.forward_dynamics, 3, {"method": method}) for method in METHODS],
@@ -116,7 +114,3 @@ def test_little_inertia_is_not_none(method, backend):
     found = kernel(q, qd, tau)
     assert_close(found, qdd, 1e-4)
     assert_close(reference.inverse_dynamics(qd, found), tau, 1e-13)
-
-
-# The second link has the inertia -0.2 about its centre, 0.05 about its joint; so the inertia that
-# the first joint feels while the second gives way depends on the angle between them.

@@ -29,7 +29,6 @@ REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
-@pytest.mark.backend_independent
 def test_unit_screws_of_the_three_kinds_of_joints():
     """(2), and the screw (0, 0, 1 - s, 0, 0, s + h (1 - s)) below (3)."""
     rng = np.random.default_rng(1)
@@ -60,7 +59,6 @@ def test_unit_screws_of_the_three_kinds_of_joints():
     assert_close(System(model, q).C[2], C)
 
 
-@pytest.mark.backend_independent
 def test_poses_move_points():
     """(60), (63)."""
     rng = np.random.default_rng(2)
@@ -74,7 +72,6 @@ def test_poses_move_points():
     assert_close(system.C[i] @ system.C_rel(i, j), system.C[j])
 
 
-@pytest.mark.backend_independent
 @pytest.mark.parametrize("angle", [1e-9, 1e-3, 0.7, 3.1, np.pi])
 def test_three_forms_of_the_rotation(angle):
     """(64), (65), (66), in the last of which the angle stands beside the axis."""
@@ -88,7 +85,6 @@ def test_three_forms_of_the_rotation(angle):
         assert_close(so3.exp(x), np.eye(3) + form, 1e-15)
 
 
-@pytest.mark.backend_independent
 def test_shift_and_turn():
     """(75): Ad_C = Ad_r Ad_R."""
     C = pose(np.random.default_rng(3))
@@ -99,7 +95,6 @@ def test_shift_and_turn():
     assert_close(shift(r) @ turn(R, R), Ad(C))
 
 
-@pytest.mark.backend_independent
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "screw"])
 def test_conjugated_and_differentiated_exponentials(kind):
     """(76), (77)."""
@@ -124,7 +119,6 @@ def column(system, i, j):
     return (system.A_b @ system.X_b)[6 * i : 6 * i + 6, j]
 
 
-@pytest.mark.backend_independent
 def test_derivatives_of_relative_poses():
     """(15) of the kinematics paper; (2), the second of that number, (3) and (4)."""
     for mechanism, system, _, reference in free_mechanisms():
@@ -148,7 +142,6 @@ def test_derivatives_of_relative_poses():
                     assert_close(dC_ij @ X_j @ C_ji + C_ij @ X_j @ dC_ji, dJ_ij)
 
 
-@pytest.mark.backend_independent
 def test_columns_from_each_description_of_a_joint():
     """(16), (28), (38) to (40), (50): by X_j, by Y_j, and by Z_j with any joint frame."""
     S = pose(np.random.default_rng(6))
@@ -176,7 +169,6 @@ def test_columns_from_each_description_of_a_joint():
                         assert_close(rep[kind].screw(j)[:, 0], J[kind][:, j])
 
 
-@pytest.mark.backend_independent
 def test_spatial_and_hybrid_joint_screws():
     """(57) and (107), which hold as printed at q = 0 only, (59) and (106)."""
     for mechanism, system, q, _ in free_mechanisms():
@@ -203,7 +195,6 @@ def test_spatial_and_hybrid_joint_screws():
                     assert_close(converted[:, 0], J_s)
 
 
-@pytest.mark.backend_independent
 def test_table_3():
     """Its conversions of twists, with (47), (54), (55), (58), and (82), (98) to (100)."""
     C = pose(np.random.default_rng(7))
@@ -282,7 +273,6 @@ def test_brackets_of_first_order():
             assert_close(H, brackets, what=kind)
 
 
-@pytest.mark.backend_independent
 def test_three_forms_of_the_rate_of_the_hybrid_jacobian():
     """(27): (ad_rd + Ad_r ad_w) 0X = Ad_r (ad_rd + ad_w) 0X = Ad_r (ad_V - ad_rd_i) 0X."""
     for mechanism, _, q, _ in free_mechanisms():
@@ -317,7 +307,6 @@ def test_spatial_inertia_and_momentum():
         assert_close(found[i], back.T @ M @ V_b[i])
 
 
-@pytest.mark.backend_independent
 def test_bracket_is_the_screw_product():
     """(114), (115)."""
     for a, b in np.random.default_rng(12).normal(size=(20, 2, 6)):
@@ -327,7 +316,6 @@ def test_bracket_is_the_screw_product():
         assert_close(ad(a) @ b, expected)
 
 
-@pytest.mark.backend_independent
 def test_rate_of_a_screw_in_a_moving_frame():
     """(117): Ad_C^-1 d/dt (Ad_C X) = Xd + [V^b, X]."""
     rng = np.random.default_rng(13)

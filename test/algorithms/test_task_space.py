@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from interpreted import evaluated
 from mechanisms import MECHANISMS, random_mechanism
-from mjcf_trees import evaluated
 from reference import assert_close
 from test_joints import ANGULAR_FIRST, twin
 from test_joints import with_groups as every_twin

@@ -14,7 +14,6 @@ from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.closed_form import MovingSystem, System
-from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.orders import leaves, path
 
@@ -59,7 +58,6 @@ def blocks_of(matrix, i, j):
     return matrix[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
 
 
-@pytest.mark.backend_independent
 @every_position
 @every_mechanism
 def test_poses_are_products_of_exponentials(name, where):
@@ -69,7 +67,6 @@ def test_poses_are_products_of_exponentials(name, where):
     assert_close(system.r, reference.C[:-1, :3, 3])
 
 
-@pytest.mark.backend_independent
 @every_position
 @every_representation
 @every_mechanism
@@ -81,7 +78,6 @@ def test_system_jacobians(name, representation, where):
     assert_close(system.geometric_jacobian(representation), np.concatenate(J))
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_inverses_are_inverses(name):
     _, system, *_ = state(name)
@@ -91,7 +87,6 @@ def test_inverses_are_inverses(name):
         assert_close(product, identity, 1e-12, matrix)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_power_series_end(name):
     """(I - D)^-1 = I + D + D^2 + ..., and D^k = 0 from the length of the longest path on."""
@@ -106,7 +101,6 @@ def test_power_series_end(name):
         assert np.linalg.matrix_power(D, longest - 1).any()
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_recursions_in_matrix_form(name):
     """V^b = D^b V^b + X^b N qd, and the same with T^h and X^h: (21), (42)."""
@@ -115,7 +109,6 @@ def test_recursions_in_matrix_form(name):
     assert_close(system.T_h @ system.V_h + system.X_h @ system.rate, system.V_h)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_factorizations(name):
     """J^s = A^s Y^s = A^sb X^b = A^sh X^h of (32), and what (34) and (53) start from."""
@@ -126,7 +119,6 @@ def test_factorizations(name):
     assert_close(system.to_mixed @ system.A_h, system.A_m)
 
 
-@pytest.mark.backend_independent
 def test_blocks_of_a_tree():
     """Where the blocks stand, and the two that (33) and (34) print wrongly."""
     mechanism, system, *_ = state("forest")
@@ -146,30 +138,6 @@ def test_blocks_of_a_tree():
                 assert_close(blocks_of(system.A_sb_inverse, i, j), -Ad(inverse(system.C[i])))
 
 
-@pytest.mark.backend_independent
-def test_two_links_by_hand():
-    """Two links of lengths a and b that turn about z; the frames of the bodies at their ends."""
-    a, b, q = 0.7, 0.4, np.array([0.5, -1.2])
-    model = mbs.Model.from_screws(
-        [-1, 0],
-        [[[1, 0, 0, x], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] for x in (a, b)],
-        [[0, 0, 1, 0, a, 0], [0, 0, 1, 0, b, 0]],
-        [mbs.spatial_inertia(1.0, np.zeros(3), np.eye(3))] * 2,
-        frame="body_fixed",
-    )
-    c1, s1, c2, s2 = np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])
-    c12, s12 = np.cos(q.sum()), np.sin(q.sum())
-    system = System(model, q)
-    assert_close(system.r, [[a * c1, a * s1, 0], [a * c1 + b * c12, a * s1 + b * s12, 0]])
-    assert_close(system.J_b[6:], np.c_[[0, 0, 1, a * s2, a * c2 + b, 0], [0, 0, 1, 0, b, 0]])
-    assert_close(system.J_s[6:], np.c_[[0, 0, 1, 0, 0, 0], [0, 0, 1, a * s1, -a * c1, 0]])
-    first = [0, 0, 1, -a * s1 - b * s12, a * c1 + b * c12, 0]
-    second = [0, 0, 1, -b * s12, b * c12, 0]
-    assert_close(system.J_h[6:], np.c_[first, second])
-    assert_close(system.J_m, system.J_h)  # as both angular parts lie along z
-
-
-@pytest.mark.backend_independent
 @every_representation
 @every_mechanism
 def test_joint_rates_come_back(name, representation):
@@ -218,7 +186,6 @@ def test_jacobians_and_their_rates_are_those_of_the_recursions(name, representat
         assert_close(Jd[rows], mbs.jacobian_rate(mechanism.model, q, qd, body, **same))
 
 
-@pytest.mark.backend_independent
 @every_representation
 @every_mechanism
 def test_rates_of_jacobians_are_their_derivatives(name, representation):
@@ -232,7 +199,6 @@ def test_rates_of_jacobians_are_their_derivatives(name, representation):
         assert_close(of_form(system, rate, representation), slope, 1e-8)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_joint_accelerations_come_back(name):
     """(11)."""
@@ -240,7 +206,6 @@ def test_joint_accelerations_come_back(name):
     assert_close(system.accelerations_from_twists(system.Vd_b), qdd)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_sums_of_brackets_are_products_of_system_matrices(name):
     _, system, *_ = state(name)
@@ -282,22 +247,6 @@ def test_second_rate_of_the_hybrid_jacobian(name):
     assert_close(sums.hybrid_jerk(system), jerk)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["tree", "mimics"])
-def test_the_closed_forms_can_be_traced(name):
-    mechanism, system, q, (qd, qdd, qddd), _ = state(name)
-
-    def equations(q, qd, qdd, qddd):
-        moving = MovingSystem(mechanism.model, q, qd, qdd, qddd)
-        return {"Vd": moving.Vd_b, "Vdd": sums.mixed_jerk(moving)}
-
-    inputs = dict.fromkeys(("q", "qd", "qdd", "qddd"), (mechanism.n,))
-    Vd, Vdd = Kernel(trace(equations, inputs, name="closed_form"))(q, qd, qdd, qddd)
-    assert_close(Vd, system.Vd_b)
-    assert_close(Vdd, sums.mixed_jerk(system))
-
-
-@pytest.mark.backend_independent
 def test_an_unknown_representation_is_refused():
     system = System(MECHANISMS["tree"].model, np.zeros(7))
     for function in (

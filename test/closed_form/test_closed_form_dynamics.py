@@ -131,7 +131,6 @@ def test_four_matrices_with_the_same_coriolis_torques(name):
     assert_close(system.C_christoffel, mbs.coriolis_matrix(model, q, qd))
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_two_of_the_four_are_skew(name):
     """d/dt M - 2 C is skew for the two matrices that are not in the paper, and not for (84)."""
@@ -143,7 +142,6 @@ def test_two_of_the_four_are_skew(name):
         assert np.abs(system.C_b + system.C_b.T - Md).max() > 1e-2
 
 
-@pytest.mark.backend_independent
 def test_the_two_are_not_the_same():
     _, system, *_ = state("tree")
     assert np.abs(system.C_skew - system.C_christoffel).max() > 1e-2
@@ -170,7 +168,6 @@ def steps(system, letter):
         yield i, p, system.rate[i], system.rate2[i], V[i], Vd[i], *parent
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_recursions_of_body_fixed_accelerations(name):
     """(65a) to (65c), (66c), and Remark 3."""
@@ -188,7 +185,6 @@ def test_recursions_of_body_fixed_accelerations(name):
         assert_close(X @ (Vd - A @ Vd_p + ad(V) @ A @ V_p) / (X @ X), rate2)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_recursions_of_spatial_accelerations(name):
     """(68), (69), (70d)."""
@@ -200,7 +196,6 @@ def test_recursions_of_spatial_accelerations(name):
             assert_close(Vd_p + J * rate2 + bracket, Vd)
 
 
-@pytest.mark.backend_independent
 @every_mechanism
 def test_recursions_of_hybrid_accelerations(name):
     """(72), (73), (74), and the second form of (75b)."""
@@ -219,7 +214,6 @@ def test_recursions_of_hybrid_accelerations(name):
 
 
 @pytest.mark.long
-@pytest.mark.backend_independent  # the back ends are named here
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["forest", "mimics"])
 def test_the_closed_forms_can_be_traced(name, backend):

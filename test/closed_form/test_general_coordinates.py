@@ -13,8 +13,6 @@ from reference import assert_close
 
 from mbs_dynamics.lie import se3, so3
 
-pytestmark = pytest.mark.backend_independent
-
 TOLERANCE = 1e-13
 
 

@@ -15,8 +15,6 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import convert_wrench
 
-pytestmark = pytest.mark.backend_independent
-
 TOLERANCE = 1e-13
 
 

@@ -98,14 +98,6 @@ def outcome(function: Any, arguments: Any) -> Any:
         return error
 
 
-def simple(x: Any, y: Any) -> Any:
-    return np.outer(x, x) * y[()] + 0.0 * positive(x[0] + 9.0, "x too small")
-
-
-def new_filling() -> Watched:
-    return Watched(trace(simple, {"x": (3,), "y": ()}, name="f"), backend="llvm")
-
-
 class Subclass(np.ndarray):
     pass
 

@@ -13,8 +13,6 @@ from mbs_dynamics.compiler import trace
 from mbs_dynamics.compiler.runtime.machine import Code
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is llvm
-
 
 LANES = (2, 4, 8)
 

@@ -22,9 +22,6 @@ from mbs_dynamics.compiler.passes.pipeline import FAR
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 
-pytestmark = pytest.mark.backend_independent
-
-
 SHORT = 4
 """Operations after which values are spilled, so that small programs have spills."""
 

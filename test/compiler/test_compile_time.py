@@ -15,8 +15,6 @@ from mbs_dynamics.compiler.frontend import graph
 from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.errors import ArgumentError
 
-pytestmark = pytest.mark.backend_independent
-
 
 def polynomial(size: int) -> Program:
     """Return a program of 2 * size operations and an input."""

@@ -14,8 +14,6 @@ from backends import BACKENDS, EVALUATORS, c_function, compiled
 
 from mbs_dynamics.compiler import Kernel, cos, less, select, sin, sqrt, trace
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
-
 EPS = 2.0**-52
 
 

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import BACKENDS, c_function, needs_compiler
-from hypothesis import assume, given, settings
+from backends import BACKENDS
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mbs_dynamics.compiler import Kernel, Program, atan2, cos, less, select, sin, sqrt, trace
 from mbs_dynamics.compiler.frontend.graph import NUMBER
-
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 EPS = 2.0**-52
 
@@ -157,13 +155,3 @@ def check(found: Any, expected: list[Bounded]) -> None:
 def test_random_expressions(backend, drawn):
     program, point, expected = case(*drawn)
     check(Kernel(program, backend=backend)(point), expected)
-
-
-@needs_compiler
-@settings(max_examples=10)
-@given(drawn=CASES)
-def test_random_expressions_in_c(tmp_path_factory, drawn):
-    program, point, expected = case(*drawn)
-    status, (found,) = c_function(program, tmp_path_factory.mktemp("c"))(point)
-    assert status == 0
-    check(found, expected)

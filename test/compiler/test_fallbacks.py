@@ -18,8 +18,6 @@ from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.errors import BackendError, log_once
 
 llvmlite = pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is chosen
-
 PROGRAM = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,6 @@ import pytest
 from cases import mostly_slow
 
 pytestmark = [
-    pytest.mark.backend_independent,
     pytest.mark.process,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork"),
 ]

@@ -9,8 +9,6 @@ import pytest
 
 from mbs_dynamics.compiler import Graph, Operations, atan2, cos, less, select, sin, sqrt, trace
 
-pytestmark = pytest.mark.backend_independent
-
 
 @pytest.fixture
 def xyz():

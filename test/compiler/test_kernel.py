@@ -14,8 +14,6 @@ from backends import BACKENDS
 from mbs_dynamics.compiler import Kernel, sin, trace
 from mbs_dynamics.errors import ArgumentError
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named here
-
 SHAPES = {"q": (3,), "A": (2, 3), "s": ()}
 Q, A, S = np.array([0.3, -1.0, 2.0]), np.arange(6.0).reshape(2, 3) - 2.0, np.array(1.5)
 

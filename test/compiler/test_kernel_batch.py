@@ -21,8 +21,6 @@ from mbs_dynamics.compiler.runtime.machine import Code
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is llvm
-
 SHAPES = {"x": (7,), "A": (3, 9), "s": (), "e": (0, 2), "g": (2,)}
 
 

@@ -15,8 +15,6 @@ from test_kernel import Q, close
 from mbs_dynamics.compiler import Kernel, positive, sin, sqrt, trace
 from mbs_dynamics.errors import SingularError
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named here
-
 
 @pytest.fixture(params=BACKENDS, scope="module")
 def backend(request):

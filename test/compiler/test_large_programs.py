@@ -18,7 +18,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.compiler.passes import pipeline
 
-pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
+pytestmark = [*LLVM.marks]
 
 llvm_emitter = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm")
 llvm = pytest.importorskip("mbs_dynamics.compiler.jit.machine_code")

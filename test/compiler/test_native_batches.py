@@ -23,7 +23,7 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 
 pytest.importorskip("llvmlite")
-pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
+pytestmark = ordinary  # the back end is llvm
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from native_bench import (
-    Pretender,
-    Subclass,
     expected,
     new_kernel,
     one_state,
@@ -20,7 +18,6 @@ from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import log_once
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is llvm
 
 
 @pytest.fixture(scope="module")
@@ -52,35 +49,6 @@ def test_arrays_of_one_state_take_the_fast_path(kernel):
             np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
         kernel(*arguments)
     assert kernel.slow_calls == before
-
-
-@ordinary
-def test_anything_else_takes_the_slow_path(kernel):
-    x, A, s, g = one_state()
-    for arguments in (
-        (x.tolist(), A, s, g),
-        (x.astype(np.float32), A, s, g),
-        (x.astype(">f8"), A, s, g),
-        (x.astype(np.dtype("f8", metadata={"unit": "rad"})), A, s, g),
-        (x.view(Subclass), A, s, g),
-        (np.ma.masked_array(x), A, s, g),
-        (np.zeros(6)[::2], A, s, g),
-        (x[::-1], A, s, g),
-        (x[None, None], A, s, g),
-        (np.zeros((0, 3)), A, s, g),
-        (np.repeat(x[None], 2, 0), np.repeat(A[None], 2, 0)[::-1], s, g),
-        (np.repeat(x[None], 2, 0), A[None], s, g),
-        (np.repeat(x[None], 64, 0), A, s, g),
-        (Pretender(), A, s, g),
-        (x, np.asfortranarray(A), s, g),
-        (x, A, 2.0, g),
-        (x, A, np.float64(2.0), g),
-        (x, A, s, g.tolist()),
-        (np.zeros(25, dtype=np.uint8)[1:].view(np.float64), A, s, g),
-    ):
-        before = kernel.slow_calls
-        kernel(*arguments)
-        assert kernel.slow_calls == before + 1
 
 
 @pytest.fixture

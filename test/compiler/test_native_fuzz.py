@@ -24,7 +24,6 @@ from numpy.lib.stride_tricks import as_strided
 from mbs_dynamics.compiler import Kernel
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is llvm
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,6 @@ from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.backend_independent  # the back end is llvm
 
 
 @pytest.fixture(scope="module")

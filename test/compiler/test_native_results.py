@@ -18,12 +18,9 @@ from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
-pytestmark = [
-    pytest.mark.backend_independent,  # the back end is llvm
-    pytest.mark.skipif(
-        layout.unsupported_reason() is not None, reason="calls go through ctypes here"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    layout.unsupported_reason() is not None, reason="calls go through ctypes here"
+)
 
 
 def kernel_of(size: int = 3) -> Kernel:

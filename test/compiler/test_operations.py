@@ -22,8 +22,6 @@ from mbs_dynamics.compiler.frontend.reverse import pullback
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.errors import TraceError
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
-
 VALUES = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e300, -1e-300, math.inf, -math.inf, math.nan]
 PAIRS = np.array(list(itertools.product(VALUES, VALUES))).T
 STATES = 70

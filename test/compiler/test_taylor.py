@@ -11,8 +11,6 @@ import pytest
 
 from mbs_dynamics.compiler import Series, cos, derivative_of, series_of, sin, sqrt
 
-pytestmark = pytest.mark.backend_independent
-
 ORDER = 7
 
 

@@ -12,8 +12,6 @@ import pytest
 from mbs_dynamics.compiler import Graph, atan2, less, select, trace
 from mbs_dynamics.errors import TraceError
 
-pytestmark = pytest.mark.backend_independent
-
 
 def test_outputs_may_be_scalars_constants_mappings_and_empty():
     scalar = trace(lambda x: x[0] * x[1], {"x": (2,)}, name="f")

@@ -25,8 +25,6 @@ from mbs_dynamics.control.joint_input import (
 from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 
-pytestmark = pytest.mark.backend_independent
-
 JOINTS = ("shoulder", "elbow", "wrist")
 SECOND = 1_000_000_000
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n", "four_representations")
 pytest.importorskip("matplotlib")
 
 

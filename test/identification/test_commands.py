@@ -24,8 +24,6 @@ from mbs_dynamics.identification import (
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 
 def saved(path, recording):
     arrays = {name: getattr(recording, name) for name in ("t", "q", "tau")}

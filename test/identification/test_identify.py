@@ -29,8 +29,6 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 
 @pytest.fixture(scope="module")
 def found():

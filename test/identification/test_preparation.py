@@ -14,10 +14,7 @@ from mbs_dynamics.identification.preparation import Stretch, prepared
 from mbs_dynamics.identification.signals import cutoff_of, filtered, rate_of
 from mbs_dynamics.timeseries import TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 SHORT = recorded(1, duration=3.0, rate=100.0)
-JOINT3 = np.arange(7) == 2
 
 
 @pytest.mark.parametrize(

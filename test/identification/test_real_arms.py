@@ -23,8 +23,6 @@ UR10 = Path(__file__).parent / "recordings" / "ur10.csv"
 ARMS = Path(os.environ.get("MBS_RECORDINGS") or Path(__file__).parents[3] / "shared/data/arms")
 """Further recordings of others, which are not part of this repository."""
 
-pytestmark = pytest.mark.backend_independent
-
 without = pytest.mark.skipif(not ARMS.is_dir(), reason=f"there are no recordings in {ARMS}")
 CASES = [
     pytest.param("ur10_robot.urdf", UR10, "", 0.05, id="UR10"),

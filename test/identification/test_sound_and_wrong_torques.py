@@ -19,8 +19,6 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 ARMS = {"arm7": "", "ur5_robot.urdf": "", "panda.urdf": "panda_hand", "kinova.urdf": ""}
 """Descriptions, and the last link where there is a gripper."""
 

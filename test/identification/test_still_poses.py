@@ -15,8 +15,6 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification import identify_static
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 LOADED = TRUE.with_payload("tool", 2.0, (0.02, 0.0, 0.05))
 
 

@@ -19,11 +19,7 @@ from mbs_dynamics.identification import (
     validate,
 )
 from mbs_dynamics.identification.preparation import prepared
-from mbs_dynamics.identification.torque_checks import check_torques
-from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
-
-pytestmark = pytest.mark.backend_independent
 
 RIGHT = recorded(1, duration=12.0, rate=100.0)
 """With friction, offsets and motor inertia, which the description does not have."""
@@ -128,22 +124,6 @@ def test_torques_that_do_not_change_name_the_joint(value):
     tau = RIGHT.tau.copy()
     tau[:, 3] = value
     refused(replace(RIGHT, tau=tau), "no efforts of joint4")
-
-
-def test_still_poses_pass_or_are_refused():
-    rng = np.random.default_rng(2)
-    q = rng.uniform(0.8 * TRUE.lower, 0.8 * TRUE.upper, (10, 7))
-    g, described = (mbs.gravity_torques(model, q) for model in (TRUE, wrong()))
-    check_torques(
-        "poses", Torques(JOINTS, COLUMNS, g, described, described)
-    )  # joint1 is zero throughout
-    for measured, said in (
-        (-g, "opposite sign"),
-        (np.where(ALL == 3, 0.0, g), "no efforts of joint4"),
-        (0.05 * rng.normal(size=g.shape), "without gravity"),
-    ):
-        with pytest.raises(TimeSeriesError, match=said):
-            check_torques("poses", Torques(JOINTS, COLUMNS, measured, described, described))
 
 
 def test_torques_of_another_motion_are_refused():

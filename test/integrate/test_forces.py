@@ -45,7 +45,6 @@ def geared_robot() -> mbs.Model:
     return mbs.Model.from_urdf(f'<robot name="geared">{text}</robot>')
 
 
-@pytest.mark.backend_independent
 @pytest.mark.parametrize("rates", [(3.0, 1.0), (-3.0, 1.0), (0.5, -2.0)])
 def test_power_of_friction_is_the_sum_over_all_joints(rates):
     """Each joint moves at its ratio times the rate of its coordinate, and dissipates there."""
@@ -107,7 +106,6 @@ def test_stop_pushes_back_and_damps_only_what_moves_further_in(side):
         assert_close(np.array(tau, dtype=float), [0.0, expected], 1e-12)
 
 
-@pytest.mark.backend_independent
 @pytest.mark.parametrize("name", ["damping", "friction"])
 def test_numbers_of_another_count_of_joints_are_refused(name):
     model = geared_robot()
@@ -116,17 +114,6 @@ def test_numbers_of_another_count_of_joints_are_refused(name):
     np.testing.assert_array_equal(getattr(JointForces.of(model, **{name: 0.3}), name), [0.3, 0.3])
 
 
-@pytest.mark.backend_independent
-def test_joint_whose_bounds_are_exchanged_is_named():
-    columns = np.zeros((6, 3))
-    columns[2:4] = [[-1.0, 2.0, 0.0], [1.0, 0.5, 0.0]]
-    with pytest.raises(ArgumentError, match=r"2 > 0\.5"):
-        JointForces(*columns)
-    columns[3, 1] = 2.0
-    assert JointForces(*columns).lower[1] == 2.0  # a joint that must stay where it is
-
-
-@pytest.mark.backend_independent
 @pytest.mark.parametrize("size", [2, (3, 1)])
 def test_columns_of_different_shapes_are_refused(size):
     columns = [np.full(3, 0.1) for _ in range(6)]

@@ -183,7 +183,6 @@ def test_forces_of_a_description():
         ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper"),
     ],
 )
-@pytest.mark.backend_independent
 def test_bad_forces(given, message):
     with pytest.raises(ArgumentError, match=message):
         joint_forces(pendulum(), **given)

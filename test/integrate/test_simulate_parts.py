@@ -4,36 +4,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import pytest
 from reference import assert_close
 from twins import mixed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.integrate import runge_kutta
 from mbs_dynamics.integrate.events import between
-from mbs_dynamics.integrate.runge_kutta import CLASSICAL, DormandPrince, runge_kutta_step
-
-pytestmark = pytest.mark.backend_independent
+from mbs_dynamics.integrate.runge_kutta import DormandPrince
 
 
 def rate(t, y):
     return np.array([y[1] * np.cos(t), -y[0] * y[0]])
-
-
-def test_the_classical_scheme_is_of_order_4():
-    def end(steps):
-        y, h = np.array([1.0, 0.2]), 1.0 / steps
-        for k in range(steps):
-            y = runge_kutta_step(CLASSICAL, rate, k * h, y, h)
-        return y
-
-    pair = DormandPrince(rate, 0.0, np.array([1.0, 0.2]), rtol=1e-13, atol=1e-13)
-    reference = pair.at(1.0)
-    errors = [np.abs(end(steps) - reference).max() for steps in (40, 80)]
-    assert abs(math.log2(errors[0] / errors[1]) - 4) < 0.1
 
 
 def test_dense_output_and_tolerance():

@@ -12,8 +12,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.integrate.standing import Contact, standing_forces
 from mbs_dynamics.resources import robot_path
 
-pytestmark = pytest.mark.backend_independent
-
 
 @pytest.fixture(scope="module")
 def quadruped():

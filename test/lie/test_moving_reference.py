@@ -7,12 +7,11 @@ from __future__ import annotations
 import moving_reference as moving
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
-from reference import Reference, assert_close, twist
+from moving_bodies import Ad, Motion, frames, local
+from moving_bodies import Scene as Body
+from reference import assert_close
 
 from mbs_dynamics.lie import se3
-
-pytestmark = pytest.mark.backend_independent
 
 TOLERANCE = 1e-13
 
@@ -23,32 +22,22 @@ def inverse(C, Cd):
     return I, -I @ Cd @ I
 
 
-def Ad(C, Cd):
-    """Ad_C and its derivative, from C X^ C^-1 column by column."""
-    I, Id = inverse(C, Cd)
-    units = [se3.hat(e) for e in np.eye(6)]
-    A = np.stack([se3.vee(C @ E @ I) for E in units], axis=1)
-    Ad_rate = np.stack([se3.vee(Cd @ E @ I + C @ E @ Id) for E in units], axis=1)
-    return A, Ad_rate
-
-
 class Scene:
-    """A moving frame P and a body X, both of a random mechanism that moves."""
+    """A body X and a frame P, which move."""
 
     def __init__(self, seed):
-        rng = np.random.default_rng(seed)
-        mechanism = MECHANISMS["tree"]
-        self.rng = rng
-        self.M_body = mechanism.inertias[4]
-        q, qd = rng.uniform(-3.0, 3.0, (2, mechanism.n))
-        reference = Reference(mechanism, q)
-        self.P, self.X = reference.C[5], reference.C[4]
-        self.Pd, self.Xd = (np.einsum("klm,k->lm", reference.dC[i], qd) for i in (5, 4))
-        self.V_P = twist(self.P, self.Pd, "body_fixed")
-        self.to_P, self.to_P_rate = inverse(self.P, self.Pd)
+        self.body = Body(seed)
+        self.rng = self.body.rng
+        frame = Motion(self.rng)
+        self.X, self.Xd, self.V_P = self.body.C, self.body.Cd, frame.V_b
+        self.to_P, self.to_P_rate = inverse(frame.C, frame.Cd)
         # twists are taken to P by Ad of P^-1, wrenches and inertias with that of P
         self.A_inverse, self.A_inverse_rate = Ad(self.to_P, self.to_P_rate)
-        self.A, self.A_rate = Ad(self.P, self.Pd)
+        self.A, self.A_rate = Ad(frame.C, frame.Cd)
+
+    def inertia(self):
+        """The inertia of the body in the inertial frame, with its derivative."""
+        return local(self.body, frames(self.body)["inertial"])[:2]
 
 
 @pytest.fixture(params=range(2))
@@ -90,7 +79,7 @@ def test_pose_rates_are_the_twists_of_a_body_and_of_it_relative_to_the_frame(sce
     local = scene.to_P @ scene.X
     local_rate = scene.to_P_rate @ scene.X + scene.to_P @ scene.Xd
     absolute = moving.pose_rate(local, local_rate, scene.V_P) @ np.linalg.inv(local)
-    V_X = scene.A_inverse @ twist(scene.X, scene.Xd, "spatial")
+    V_X = scene.A_inverse @ scene.body.twist("spatial")[0]
     assert_close(se3.vee(absolute), V_X, TOLERANCE)
     relative = se3.vee(local_rate @ np.linalg.inv(local))
     assert_close(relative, V_X - scene.V_P, TOLERANCE)
@@ -130,15 +119,9 @@ def test_power_is_the_same_to_every_observer(scene):
     assert_close(W_rate @ V + W @ V_rate, local, TOLERANCE)
 
 
-def spatial_inertia(scene):
-    """The inertia of the body X in the inertial frame, with its derivative."""
-    B, Bd = Ad(*inverse(scene.X, scene.Xd))
-    return B.T @ scene.M_body @ B, Bd.T @ scene.M_body @ B + B.T @ scene.M_body @ Bd
-
-
 def test_inertia(scene):
     """(A 5): the inertia of a body that moves, in a frame that moves otherwise."""
-    M, Md = spatial_inertia(scene)
+    M, Md = scene.inertia()
     A, A_rate = scene.A, scene.A_rate
     local_rate = A_rate.T @ M @ A + A.T @ Md @ A + A.T @ M @ A_rate
     check(moving.inertia_rate, A.T @ M @ A, local_rate, scene.V_P, A.T @ Md @ A)
@@ -146,10 +129,10 @@ def test_inertia(scene):
 
 def test_inertia_seen_from_its_own_body_and_from_the_ground(scene):
     """(A 3) and (A 5) are one equation."""
-    M, Md = spatial_inertia(scene)
+    M, Md = scene.inertia()
     A, _ = Ad(scene.X, scene.Xd)
-    V_body, V_spatial = (twist(scene.X, scene.Xd, name) for name in ("body_fixed", "spatial"))
-    in_body = moving.inertia_rate(scene.M_body, np.zeros((6, 6)), V_body)
+    V_body, V_spatial = (scene.body.twist(name)[0] for name in ("body_fixed", "spatial"))
+    in_body = moving.inertia_rate(scene.body.M_b, np.zeros((6, 6)), V_body)
     assert_close(in_body, A.T @ Md @ A, TOLERANCE)
     in_space = moving.inertia_rate(M, np.zeros((6, 6)), V_spatial)
     assert_close(in_space, Md, TOLERANCE)
@@ -158,8 +141,8 @@ def test_inertia_seen_from_its_own_body_and_from_the_ground(scene):
 def test_newton_euler_equations_in_a_frame_that_moves_otherwise(scene):
     """(3.1), (3.2), (3.5): the wrench is the global rate of the momentum, here that of spatial
     coordinates, whatever the frame in which the local rate is taken."""
-    M, Md = spatial_inertia(scene)
-    V, Vd = twist(scene.X, scene.Xd, "spatial"), scene.rng.normal(size=6)
+    M, Md = scene.inertia()
+    V, Vd = scene.body.twist("spatial")[0], scene.rng.normal(size=6)
     W = Md @ V + M @ Vd  # about the origin of the inertial frame
     A, A_rate = scene.A, scene.A_rate
     local_rate = A_rate.T @ M @ V + A.T @ W

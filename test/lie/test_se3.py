@@ -16,8 +16,6 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import InverseAdjoint
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
-
 ROUNDING = 4e-15
 
 

@@ -14,8 +14,6 @@ from backends import BACKENDS, compiled
 
 from mbs_dynamics.lie import arrays, series, so3
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
-
 PI = math.pi
 NEAR_ZERO = (0.0, 1e-300, 1e-160, 1e-12, 1e-8, 1e-5)
 THRESHOLDS = tuple(

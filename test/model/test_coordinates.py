@@ -11,8 +11,6 @@ from mbs_dynamics.integrate import JointForces, simulate, stop_events
 from mbs_dynamics.model.coordinates import properties_of
 from mbs_dynamics.model.joint import Joint, one_screw
 
-pytestmark = pytest.mark.backend_independent
-
 ABOUT_Z = one_screw("z", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 GRIPPER = """<robot name="gripper"><link name="palm"/>

@@ -7,17 +7,13 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import Kernel, positive, trace
 from mbs_dynamics.resources import robot_path
-
-pytestmark = pytest.mark.backend_independent
 
 COPIES = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
@@ -75,19 +71,3 @@ def test_models_that_differ_are_not_equal():
     assert all(other != arm and arm != other for other in others)
     assert arm != "arm7"
     assert arm == mbs.Model.from_urdf(robot_path("arm7"))
-
-
-def kernels() -> dict[str, Kernel]:
-    arm = models()["loaded"]
-    chain = random_mechanism(5, range(-1, 29), ("revolute",)).model
-
-    def guarded(x: Any) -> Any:
-        return {"y": 1.0 / positive(x[0] - 1.0, "x[0] - 1") * x, "z": x[:1] + 2.0}
-
-    return {
-        "algorithm": mbs.compile(mbs.inverse_dynamics, arm, wrenches=True),
-        "plain Python": mbs.compile(mbs.gravity_torques, arm, backend="python"),
-        "loops": mbs.compile(mbs.mass_matrix, chain),
-        "together": mbs.compile_together([mbs.gravity_torques, mbs.bias_torques], arm),
-        "own": Kernel(trace(guarded, {"x": (3,)}, name="guarded")),
-    }

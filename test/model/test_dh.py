@@ -5,22 +5,18 @@
 from __future__ import annotations
 
 from math import cos, pi, sin
-from typing import Any
 
 import numpy as np
 import pytest
+from interpreted import evaluated
 
 import mbs_dynamics as mbs
 from examples.puma_study import PUMA
 from examples.puma_study import puma as puma_of_the_study
 from mbs_dynamics.errors import ModelError
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.dh import DHRow, DHTable, link_inertia
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import path
-
-pytestmark = pytest.mark.backend_independent
 
 SEEDS = range(10)
 GAUSS = list(zip(*np.polynomial.legendre.leggauss(4), strict=True))
@@ -53,33 +49,6 @@ def random_row(rng, kind=None):
 def random_table(seed):
     rng = np.random.default_rng(seed)
     return DHTable(tuple(random_row(rng) for _ in range(int(rng.integers(1, 7)))))
-
-
-def configuration(model, q):
-    """C_i of Mueller (kinematics), eq. (8); about the z axis alone, as from_dh promises."""
-    C: list[Any] = [None] * model.nb + [np.eye(4)]
-    for i, body in enumerate(model.bodies):
-        motion = Rz(q[i]) if body.joint.kind == "revolute" else T(0, 0, q[i])
-        C[i] = C[body.parent] @ body.home_rel @ motion
-    return C[:GROUND]
-
-
-def Ad(C):
-    R, (x, y, z) = C[:3, :3], C[:3, 3]
-    r_hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.block([[R, np.zeros((3, 3))], [r_hat @ R, R]])
-
-
-def mass_matrix(model, q):
-    """M = sum_i J_i^T M_i J_i with body-fixed Jacobians, Mueller (kinematics), eq. (16)."""
-    C = configuration(model, q)
-    M = np.zeros((model.nb, model.nb))
-    for i in range(model.nb):
-        J = np.zeros((6, model.nb))
-        for j in path(model, i):
-            J[:, j] = Ad(np.linalg.inv(C[i]) @ C[j]) @ model.screws().screws[j]
-        M += J.T @ model.screws().M_body[i] @ J
-    return M
 
 
 def on_rod(length):
@@ -120,7 +89,7 @@ def test_frames_are_the_product_of_the_elementary_transformations(seed):
     model = Model.from_dh(table)
     q = np.random.default_rng(seed + 100).uniform(-2.0, 2.0, model.n)
     frame = np.eye(4)
-    for row, q_i, C in zip(table.rows, q, configuration(model, q), strict=True):
+    for row, q_i, C in zip(table.rows, q, evaluated(mbs.forward_kinematics, model, q), strict=True):
         theta, b = (row.theta + q_i, row.d) if row.kind == "revolute" else (row.theta, row.d + q_i)
         np.testing.assert_allclose(C[:3, 2], frame[:3, 2], atol=1e-13)  # on the axis Z_i,
         along_Z = frame[:3, 3] + (q_i if row.kind == "prismatic" else 0.0) * frame[:3, 2]
@@ -185,7 +154,7 @@ def test_kinetic_energy_is_that_of_the_elements(seed):
     model = Model.from_dh(table)
     rng = np.random.default_rng(seed + 200)
     q, qd = rng.uniform(-2.0, 2.0, (2, model.n))
-    got = 0.5 * qd @ mass_matrix(model, q) @ qd
+    got = 0.5 * qd @ evaluated(mbs.mass_matrix, model, q) @ qd
     assert got == pytest.approx(kinetic_energy(table, q, qd), rel=1e-7)
 
 
@@ -230,26 +199,6 @@ def test_motors_and_limits_are_those_of_joints_and_of_pinocchio(kind, convention
     )
     theirs = pin.aba(reference, data, q, qd, np.ones(3))
     np.testing.assert_allclose(mbs.forward_dynamics(model, q, qd, np.ones(3)), theirs, atol=1e-10)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_mass_matrix_is_that_of_pinocchio(seed):
-    pin = pytest.importorskip("pinocchio")
-    table = random_table(seed)
-    reference = pin.Model()
-    parent, placement = 0, np.eye(4)
-    for i, row in enumerate(table.rows):
-        joint = pin.JointModelRZ() if row.kind == "revolute" else pin.JointModelPZ()
-        home = pin.SE3(placement @ Rz(row.theta))
-        parent = reference.addJoint(parent, joint, home, f"j{i}")
-        for m, r in elements(row):
-            reference.appendBodyToJoint(parent, pin.Inertia(m, r, np.zeros((3, 3))), pin.SE3(1))
-        placement = T(0, 0, row.d) @ T(row.a, 0, 0) @ Rx(row.alpha)
-    model = Model.from_dh(table)
-    q = np.random.default_rng(seed + 300).uniform(-2.0, 2.0, model.n)
-    M = np.triu(pin.crba(reference, reference.createData(), q))
-    M = M + np.triu(M, 1).T
-    np.testing.assert_allclose(mass_matrix(model, q), M, atol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -112,10 +112,6 @@ def test_the_joints_that_remain_are_named():
     np.testing.assert_allclose(mbs.mass_matrix(held, q), mbs.mass_matrix(ARM, q), atol=1e-12)
 
 
-LOADED = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0)).with_payload("hand/tip", 0.2)
-LOADED = LOADED.with_payload("tool", 0.3, (0.0, 0.1, 0.0)).with_payload("link7", 0.6)
-
-
 def test_a_tool_that_was_mounted_keeps_its_own_fixed_joints():
     assert list(BOTH.fixed_joints) == ["flange_joint", "tool_joint", "hand/end"]
     assert BOTH.fixed_joints["tool_joint"].links == {"tool", "hand/palm"}

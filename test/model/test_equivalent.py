@@ -4,20 +4,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, every_mechanism
-from robots import robot, robot_files
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation.tree import Tree
-
-pytestmark = pytest.mark.backend_independent
 
 ROBOTS = ("panda.urdf", "ur5_robot.urdf", "kinova.urdf", "talos_reduced.urdf", "solo12.urdf")
 
@@ -45,15 +40,6 @@ def test_random_mechanisms_have_the_same_equations_of_motion(name):
     model = MECHANISMS[name].model
     assert_equivalent(model, equivalent(model))
     assert_equivalent(model, equivalent(model, keep_frames=range(0, model.nb, 2)))
-
-
-@pytest.mark.skipif(not robot_files(), reason="example-robot-data is not installed")
-@pytest.mark.parametrize("name", ROBOTS)
-def test_real_robots_have_the_same_equations_of_motion(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(robot(name))
-    assert_equivalent(model, equivalent(model))
 
 
 @every_mechanism

@@ -41,22 +41,6 @@ def test_gravity_changes_without_compiling():
     np.testing.assert_array_equal(turned.gravity, g)
 
 
-def test_gravity_is_an_input_of_kernels():
-    model = Model.from_urdf(ARM_URDF)
-    q = model.random_state(1).q
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    fields = np.array([[0.0, 0.0, -9.81], [1.0, -2.0, 3.0], [0.0, 0.0, 0.0]])
-    expected = [mbs.gravity_torques(model.with_gravity(g), q) for g in fields]
-    for g, tau in zip(fields, expected, strict=True):
-        np.testing.assert_array_equal(kernel(q, gravity=g), tau)
-        np.testing.assert_array_equal(kernel(q, g), tau)
-    assert_close(kernel(q, gravity=fields), expected, 1e-14)
-    np.testing.assert_array_equal(kernel(q), expected[0])
-    np.testing.assert_array_equal(expected[2], 0.0)
-    turned = mbs.compile(mbs.gravity_torques, model.with_gravity(fields[1]))
-    np.testing.assert_array_equal(turned(q), expected[1])
-
-
 def carrying(mechanism, i, C):
     """The mechanism with LOAD in the frame that has the pose C on body i, in its numbers."""
     masses, coms, tensors = (

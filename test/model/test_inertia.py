@@ -14,8 +14,6 @@ from backends import BACKENDS, compiled
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.inertia import Inertia, spatial_inertia
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
-
 
 class Points:
     """A rigid body of point masses, the truth for everything here."""
@@ -158,9 +156,6 @@ def test_violations():
             "moments 1, 1.5, 2.75 kg m^2"
         )
         assert flat.violations() == [said]
-
-
-M = Points(35).matrix()
 
 
 def test_the_rate_along_a_twist_is_that_of_the_matrix():

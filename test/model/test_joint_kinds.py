@@ -193,6 +193,3 @@ def test_names_and_order_of_bodies_and_joints():
     assert "8 positions, 7 velocities" in str(model)
     with pytest.raises(mbs.ModelError, match="'hip'"):
         model.screws()
-
-
-x, y, z = np.eye(3)

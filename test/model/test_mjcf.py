@@ -14,10 +14,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 WORLD = "<mujoco>{}<worldbody>{}</worldbody>{}</mujoco>"
 BALL = '<geom size="0.1"/>'
 TWO = f'<body name="a"><joint name="j"/>{BALL}<body name="b"><joint name="k"/>{BALL}</body></body>'

@@ -21,8 +21,6 @@ from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.orders import leaves, path, tools
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = pytest.mark.backend_independent
-
 MECHANISM = random_mechanism(21, TREE)
 CUBE = np.diag([0.02, 0.02, 0.02])
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mechanisms import KINDS, pose, screw
+from moving_bodies import vee
+from reference import exponential, hat
 
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.inertia import spatial_inertia
@@ -19,56 +22,12 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.screws import FRAMES
 
-pytestmark = pytest.mark.backend_independent
-
-KINDS = ("revolute", "prismatic", "screw")
 SEEDS = range(6)
-
-
-def hat(X):
-    """4x4 matrix of a screw (e, v); nothing of the package is used."""
-    (a, b, c), v = X[:3], X[3:]
-    return np.array([[0, -c, b, v[0]], [c, 0, -a, v[1]], [-b, a, 0, v[2]], [0, 0, 0, 0.0]])
-
-
-def vee(matrix):
-    return np.array([matrix[2, 1], matrix[0, 2], matrix[1, 0], *matrix[:3, 3]])
 
 
 def seen_from(C, X):
     """The screw X in the frame from which its own frame has the pose C, by conjugation."""
     return vee(C @ hat(X) @ np.linalg.inv(C))
-
-
-def exponential(X, q):
-    """exp(X q) as a power series with scaling and squaring."""
-    small = hat(X) * q / 2**10
-    total, term = np.eye(4), np.eye(4)
-    for k in range(1, 12):
-        term = term @ small / k
-        total = total + term
-    return np.linalg.matrix_power(total, 2**10)
-
-
-def rotation(rng):
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    return Q * np.linalg.det(Q)
-
-
-def pose(rng):
-    C = np.eye(4)
-    C[:3, :3] = rotation(rng)
-    C[:3, 3] = rng.uniform(-1.0, 1.0, 3)
-    return C
-
-
-def joint_screw(rng, kind):
-    e = rng.normal(size=3)
-    e /= np.linalg.norm(e)
-    if kind == "prismatic":
-        return np.array([0.0, 0.0, 0.0, *e])
-    pitch = rng.uniform(0.05, 0.5) if kind == "screw" else 0.0
-    return np.array([*e, *(np.cross(rng.uniform(-1.0, 1.0, 3), e) + pitch * e)])
 
 
 def inertia(rng):
@@ -91,7 +50,7 @@ class Mechanism:
         self.kinds = [str(kind) for kind in rng.choice(KINDS, self.nb)]
         self.S_parent = np.array([pose(rng) for _ in self.parents])
         self.S_body = np.array([pose(rng) for _ in self.parents])
-        self.Z = np.array([joint_screw(rng, kind) for kind in self.kinds])
+        self.Z = np.array([screw(rng, kind) for kind in self.kinds])
         self.M = np.array([inertia(rng) for _ in self.parents])
         self.q = rng.uniform(-2.0, 2.0, self.nb)
         self.A = self.configuration(np.zeros(self.nb))
@@ -110,7 +69,7 @@ class Mechanism:
         """C_i by eq. (3), the one with the joint frames, down the tree."""
         C: list[Any] = [None] * self.nb + [np.eye(4)]
         for i, p in enumerate(self.parents):
-            D = exponential(self.Z[i], q[i])
+            D = exponential(hat(self.Z[i]) * q[i])
             C[i] = C[p] @ self.S_parent[i] @ D @ np.linalg.inv(self.S_body[i])
         return np.array(C[:-1])
 
@@ -140,7 +99,7 @@ def configuration(model, q):
     """C_i by eq. (8), upper line."""
     C: list[Any] = [None] * model.nb + [np.eye(4)]
     for i, p in enumerate(model.parents):
-        C[i] = C[p] @ model.screws().homes[i] @ exponential(model.screws().screws[i], q[i])
+        C[i] = C[p] @ model.screws().homes[i] @ exponential(hat(model.screws().screws[i]) * q[i])
     return np.array(C[:-1])
 
 
@@ -179,7 +138,7 @@ def test_exported_spatial_screws_satisfy_the_product_of_exponentials(seed):
     for i, expected in enumerate(truth.configuration(truth.q)):
         C = np.eye(4)
         for j in path(model, i):
-            C = C @ exponential(exported.screws[j], truth.q[j])
+            C = C @ exponential(hat(exported.screws[j]) * truth.q[j])
         np.testing.assert_allclose(C @ exported.homes[i], expected, atol=1e-12)  # (10)
 
 

@@ -31,8 +31,6 @@ from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = pytest.mark.backend_independent
-
 
 @pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
 def test_axis_need_not_be_of_unit_length(kind):

@@ -19,8 +19,6 @@ from lxml import etree
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
 from mbs_dynamics.model.model import Model
 
-pytestmark = pytest.mark.backend_independent
-
 ARM7 = (Path(__file__).parents[2] / "urdf" / "arm7.urdf").read_bytes()
 
 GOOD = """<robot name="r">
@@ -72,8 +70,6 @@ def mimicking(of, name="m"):
     )
 
 
-JOINT_J = GOOD[GOOD.index('<joint name="j"') : GOOD.index('<joint name="k"')]
-
 ENCODED = '<?xml version="1.0" encoding="{}"?>' + GOOD
 INCLUDE = '<xacro:include xmlns:xacro="http://ros.org/wiki/xacro" filename="x"/>'
 LINKS = '<link name="x"/><link name="y"/><link name="t"/>'
@@ -83,30 +79,21 @@ PREFIXED = mimicking("q", "l_r_p") + mimicking("j", "l_q") + mimicking("j", "l_r
 BAD = [
     # documents
     (GOOD[:200], "well-formed"),
-    (GOOD + GOOD, "well-formed"),
-    ("<", "well-formed"),
     (instead('name="a"', 'name="&x;"'), "entity"),
     ("<sdf version='1.6'/>", "<sdf>"),
     ("<mujoco/>", "from_mjcf"),
     (without(' name="r"'), "no name"),
-    (instead('"r"', '""'), "no name"),
     (more(INCLUDE), "<xacro:include> in line 23"),
-    (instead('<link name="a"/>', f'<link name="a">{INCLUDE}</link>'), "<xacro:include>"),
-    (more("<xacro:if/>"), "<xacro:if> in line 23"),
     (instead('<mass value="1"/>', '<mass value="${m / 2}"/>'), "<mass value='${m / 2}'>"),
     (instead('<child link="c"/>', '<child link="$(arg x)c"/>'), "'$(arg x)c' of joint"),
     (ENCODED.format("utf-99").encode(), "utf-99"),
-    (ENCODED.format("gb2312").encode() + b"\xb5", "gb2312"),  # half a character
     (more(" " * 32_000_000), "32 MB"),
     # trees
     ('<robot name="r"/>', "no links"),
     (more('<link name="other"/>'), "a, other"),
     (more(LINKS + moving("l", "a", "t") + LOOP), "x -> y -> x"),
-    (more(LINKS + moving("l", "x", "t") + LOOP), "x -> y -> x"),
     (more(moving("m", "c", "a")), "a -> b -> c -> a"),
-    (more('<link name="x"/>' + moving("m", "x", "x")), "x -> x"),
     (instead('<parent link="a"/>', '<parent link="aa"/>'), "'aa' of joint 'j'"),
-    (instead('<child link="c"/>', '<child link="cc"/>'), "'cc' of joint 'k'"),
     (more(moving("m", "a", "c")), "'k' and 'm'"),
     (more('<link name="b"/>'), "'b'"),
     (more('<link name="d"/>' + moving("j", "a", "d")), "'j'"),
@@ -114,7 +101,6 @@ BAD = [
     (instead('"revolute"', '"screw"'), "'screw'"),
     (without(' type="revolute"'), "joint 'j': <joint> has no attribute 'type'"),
     (without('<parent link="a"/>'), "joint 'j': it has no <parent"),
-    (without('<child link="b"/>'), "joint 'j': it has no <child"),
     (instead('<parent link="a"/>', "<parent/>"), "joint 'j': <parent> has no attribute 'link'"),
     (instead('<parent link="a"/>', '<parent link="a"/><parent link="b"/>'), "2 elements <parent>"),
     (instead('0 0 1"/>\n    <limit', '0 0 0"/>\n    <limit'), "joint 'j'"),
@@ -123,10 +109,8 @@ BAD = [
     (more('<link name="x"/>' + moving("m", "a", "x", "<mimic/>")), "<mimic> has no attribute"),
     (more(mimicking("k")), "'m' cannot mimic joint 'k': 'k' is fixed"),
     (more(mimicking("k")).replace('"fixed"', '"floating"'), "'k' is floating"),
-    (more(mimicking("k")).replace(JOINT_J, JOINT_J.replace("revolute", "fixed")), "'k' is fixed"),
     (more(mimicking("j")).replace('"m" type="revolute"', '"m" type="planar"'), "'m' is planar"),
     (more(mimicking("n", "m") + mimicking("m", "n")), "m -> n -> m"),
-    (more(mimicking("m")), "m -> m"),
     (more(PREFIXED), "'q'"),
     # links
     (instead('<mass value="1"/>', '<mass value="-1"/>'), "'b' has the negative mass -1"),
@@ -156,7 +140,6 @@ def test_the_text_they_are_made_from_is_good():
 
 
 NO_NUMBERS = ["nan", "inf", "1e999", "", "1,5", "0x10", "1 2"]
-NUMBERS = ["nan", "inf", "-Infinity", "1e999", "", "one", "1,5", "1_0", "0x10", "\u0661", "1 2"]
 NUMBERS = [  # element, attribute, how many, in which link or joint
     ("mass", "value", 1, "link 'b'"),
     ("inertia", "iyz", 1, "link 'b'"),

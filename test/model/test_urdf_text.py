@@ -13,8 +13,6 @@ from urdf_reference import load, notes, tree, urdf
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.model import Model
 
-pytestmark = pytest.mark.backend_independent
-
 
 def test_path_text_and_bytes_are_the_same(tmp_path):
     text = tree()

@@ -7,8 +7,6 @@ from __future__ import annotations
 import pytest
 from urdf_reference import load, notes
 
-pytestmark = pytest.mark.backend_independent
-
 PLAIN = {"mass": "1.2", "inertia": "0.002", "com": "0 0 0.1", "limits": "-2 2", "rpy": "0 0 0"}
 
 

@@ -12,8 +12,6 @@ from mbs_dynamics.cli import main
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.view.urdf_visuals import Capsule, visuals_of
 
-pytestmark = pytest.mark.backend_independent
-
 HALF = 0.5**0.5
 TURN = f'quat_xyzw="0 {HALF!r} 0 {HALF!r}"'
 """A quarter turn about y."""
@@ -83,13 +81,6 @@ def test_commands_name_other_formats(command, tmp_path, capsys):
         error = capsys.readouterr().err
         assert word in error
         assert len(error.splitlines()) == 1
-
-
-def test_commands_that_need_a_urdf_refuse_an_mjcf(tmp_path, capsys):
-    file = tmp_path / "arm.xml"
-    file.write_text('<mujoco model="m"><worldbody/></mujoco>')
-    assert main(["excite", str(file), "--out", str(tmp_path / "motion.csv")]) == 1
-    assert f"needs a URDF; {file} is an MJCF" in capsys.readouterr().err
 
 
 def test_a_version_that_does_not_exist_is_refused():

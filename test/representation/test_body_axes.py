@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from mechanisms import MECHANISMS, every_mechanism
 
 from mbs_dynamics.algorithms.coriolis import Gyration
@@ -14,8 +13,6 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.se3 import ad, ad_dual
 from mbs_dynamics.representation import BodyAxes, BodyFixed
 from mbs_dynamics.representation.tree import Tree
-
-pytestmark = pytest.mark.backend_independent
 
 
 def motions(name, loads=NO_LOADS):

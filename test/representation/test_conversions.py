@@ -9,6 +9,7 @@ from typing import Any
 import exact
 import numpy as np
 import pytest
+from reference import twist
 
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import (
@@ -17,8 +18,6 @@ from mbs_dynamics.representation import (
     convert_wrench,
     twist_from_rate,
 )
-
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 NAMES = ("body_fixed", "spatial", "hybrid", "mixed")
 PAIRS = [(a, b) for a in NAMES for b in NAMES]
@@ -34,23 +33,6 @@ RATES = POSES @ np.array([se3.hat(X) for X in random(COUNT, 6, seed=41)])
 FORCES, MOMENTS, PLACES = random(3, COUNT, 3, seed=42)
 
 
-def axial(A: Any) -> Any:
-    """The vector of a skew matrix, half from each triangle."""
-    return 0.5 * np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
-
-
-def defined_twist(C: Any, Cd: Any, name: str) -> Any:
-    """The twist as each representation defines it, without adjoints."""
-    R, Rd, r, rd = C[:3, :3], Cd[:3, :3], C[:3, 3], Cd[:3, 3]
-    in_body, in_space = axial(R.T @ Rd), axial(Rd @ R.T)
-    return {
-        "body_fixed": np.concatenate([in_body, R.T @ rd]),
-        "spatial": np.concatenate([in_space, rd + np.cross(r, in_space)]),  # of the point at O
-        "hybrid": np.concatenate([in_space, rd]),
-        "mixed": np.concatenate([in_body, rd]),
-    }[name]
-
-
 def defined_wrench(C: Any, force: Any, place: Any, moment: Any, name: str) -> Any:
     """The wrench of a force at a place in space and a free moment."""
     R, r = C[:3, :3], C[:3, 3]
@@ -64,7 +46,7 @@ def defined_wrench(C: Any, force: Any, place: Any, moment: Any, name: str) -> An
 
 
 def twists(name: str) -> Any:
-    return np.array([defined_twist(C, Cd, name) for C, Cd in zip(POSES, RATES, strict=True)])
+    return np.array([twist(C, Cd, name) for C, Cd in zip(POSES, RATES, strict=True)])
 
 
 def wrenches(name: str) -> Any:

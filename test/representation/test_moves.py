@@ -12,8 +12,6 @@ from reference import Reference, assert_close, twist
 
 import mbs_dynamics as mbs
 
-pytestmark = pytest.mark.backend_independent
-
 every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 
 

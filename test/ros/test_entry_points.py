@@ -6,16 +6,12 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from mbs_dynamics.ros import entry_points
 
-pytestmark = pytest.mark.backend_independent
-
-ROOT = Path(__file__).resolve().parents[2]
 NODES = sorted(entry_points.INTERFACES)
 CURRENT = SimpleNamespace(add_post_set_parameters_callback=None)  # which Humble lacks
 

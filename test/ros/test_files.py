@@ -17,8 +17,6 @@ from mbs_dynamics.ros.robot_description import (
     read_robot,
 )
 
-pytestmark = pytest.mark.backend_independent
-
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="name" default="rod"/>
   <xacro:arg name="mass" default="2"/>
@@ -43,12 +41,6 @@ def refusal(kind, function, *arguments):
         function(*arguments)
     assert "\n" not in str(raised.value)
     return str(raised.value)
-
-
-def test_a_urdf_is_read_as_it_is(monkeypatch):
-    path = robot_path("arm7")
-    monkeypatch.setenv("HOME", str(path.parent))
-    assert read_robot("urdf", "~/arm7.urdf") == path.read_text(encoding="utf-8")
 
 
 def test_xacro_arguments_reach_the_file(pendulum):
@@ -91,14 +83,6 @@ def test_a_file_that_is_no_description_is_refused(tmp_path, name, message):
     (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
     said = refusal((ArgumentError, UrdfError), read_robot, "urdf", str(tmp_path / name))
     assert re.search(message, said)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "shift_jis", "gb18030"])
-def test_a_description_may_have_any_encoding(tmp_path, encoding):
-    path = tmp_path / "arm.urdf"
-    text = f'<?xml version="1.0" encoding="{encoding}"?><!-- 腕 --><robot name="r"/>'
-    path.write_bytes(text.encode(encoding))
-    assert read_robot("urdf", str(path)) == text
 
 
 def test_xacro_arguments_without_a_xacro_file_are_refused():

@@ -14,8 +14,6 @@ import yaml
 
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 
-pytestmark = pytest.mark.backend_independent
-
 NODES = sorted(INTERFACES)
 CONFIG = Path(__file__).parents[2] / "config"
 

@@ -26,7 +26,7 @@ from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
-pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
+pytestmark = pytest.mark.usefixtures("ros")
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 ERROR = TransitionCallbackReturn.ERROR

@@ -22,8 +22,6 @@ from std_msgs.msg import Header
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.messages import topic_names
 
-pytestmark = pytest.mark.backend_independent
-
 STAMP = Time(sec=12, nanosec=34)
 SCREW = np.arange(1.0, 7.0)
 
@@ -31,14 +29,6 @@ SCREW = np.arange(1.0, 7.0)
 def sent(message):
     """Return the message as a subscriber receives it."""
     return deserialize_message(serialize_message(message), type(message))
-
-
-def test_efforts():
-    for tau in ([1.0, -2.0], [3.0, 4.0]):
-        message = sent(messages.joint_message(STAMP, ("a", "b"), effort=np.array(tau)))
-        assert (message.header.stamp, message.name) == (STAMP, ["a", "b"])
-        assert message.effort.tolist() == tau
-        assert len(message.position) == len(message.velocity) == 0
 
 
 def velocity(stamp, frame, V):

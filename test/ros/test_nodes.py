@@ -31,10 +31,7 @@ from mbs_dynamics.ros.dynamics.interface import PUBLISHED
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 from mbs_dynamics.ros.node_base import message_type, profile
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
-]
+pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
 ROOT = Path(__file__).parents[2]
 ARM7 = robot_path("arm7")

@@ -9,8 +9,6 @@ import pytest
 from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.ros.performance import InputStatistics, RateLimit
 
-pytestmark = pytest.mark.backend_independent
-
 
 def test_counts_and_rates():
     counts = InputStatistics(now=100.0)

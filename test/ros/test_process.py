@@ -24,7 +24,7 @@ from mbs_dynamics.ros.process import (
     spin_until_shutdown,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.backend_independent]
+pytestmark = pytest.mark.process
 
 # beside much other work, ROS itself may take a second to shut down
 PROGRAM = """

@@ -27,7 +27,7 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.teaching_node import TeachingNode
 from mbs_dynamics.timeseries import TimeSeries
 
-pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
+pytestmark = pytest.mark.usefixtures("ros")
 
 TEXT = robot_path("arm7").read_text("utf-8")
 JOINTS = [f"joint{k}" for k in range(1, 8)]

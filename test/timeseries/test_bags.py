@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 
 import numpy as np
 import pytest
 from bags import write_bag
-from damage import damaged
 
-from mbs_dynamics.errors import MbsError
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.reading import merged
-
-pytestmark = pytest.mark.backend_independent
 
 rosbag1 = pytest.importorskip("rosbags.rosbag1")
 typesys = pytest.importorskip("rosbags.typesys")
@@ -170,14 +165,3 @@ def test_a_clock_that_was_reset_is_rejected(tmp_path):
     write_ros1(tmp_path / "run.bag", reset=200)
     with pytest.raises(TimeSeriesError, match=r"goes back from 102 to 100\.01 s"):
         TimeSeries.read(tmp_path / "run.bag")
-
-
-@pytest.mark.parametrize("storage", SUFFIX)
-def test_damaged_bags_are_read_or_rejected(storage, tmp_path):
-    write_bag(tmp_path / "bag", SHORT.rows(slice(30)), storage)
-    (path,) = (tmp_path / "bag").glob(f"*{SUFFIX[storage]}")
-    copy = tmp_path / f"damaged{SUFFIX[storage]}"
-    for some in damaged(path.read_bytes(), 30):
-        copy.write_bytes(some)
-        with contextlib.suppress(MbsError):
-            TimeSeries.read(copy)

@@ -11,8 +11,6 @@ import pytest
 
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 

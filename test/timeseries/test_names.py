@@ -13,8 +13,6 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.joints import matched
 
-pytestmark = pytest.mark.backend_independent
-
 UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2")]
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 JOINTS = ARM.joint_names

@@ -13,8 +13,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 T = 0.01 * np.arange(1000)
 PHASE = T[:, None] + np.arange(7)

@@ -14,8 +14,6 @@ from mbs_dynamics.identification import identify
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", mbs.ModelWarning)  # of the links that are left out
     ARM = mbs.Model.from_urdf(robot_path("arm7"), tip="link4")

@@ -7,10 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mbs_dynamics.errors import MbsError
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
-
-pytestmark = pytest.mark.backend_independent
 
 T = np.arange(60) * 0.01
 ONE, TWO = np.sin(T), 2.0 + np.cos(T)
@@ -188,23 +185,6 @@ def test_objects_in_archives_are_not_loaded(tmp_path):
     np.savez(tmp_path / "run.npz", t=np.array([{}], dtype=object))
     with pytest.raises(TimeSeriesError, match=r"allow_pickle"):
         TimeSeries.read(tmp_path / "run.npz")
-
-
-def test_damaged_files_are_read_or_rejected(tmp_path):
-    from damage import damaged
-
-    one = TimeSeries(T, ("a", "b"), np.column_stack([ONE, TWO]))
-    for suffix in (".csv", ".npz"):
-        whole, copy = tmp_path / f"run{suffix}", tmp_path / f"damaged{suffix}"
-        one.write(whole)
-        refused = 0
-        for some in damaged(whole.read_bytes(), 60):
-            copy.write_bytes(some)
-            try:
-                TimeSeries.read(copy)
-            except MbsError:
-                refused += 1
-        assert refused > 20
 
 
 def test_the_user_is_believed_before_the_file(tmp_path):

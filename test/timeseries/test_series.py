@@ -9,8 +9,6 @@ import pytest
 
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-pytestmark = pytest.mark.backend_independent
-
 T = 0.01 * np.arange(50)
 Q = np.column_stack([np.sin(T), np.cos(T)])
 NAMES = ("elbow", "wrist.1")

@@ -12,7 +12,6 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.integrate import simulate, stop_events
-from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import figures
 
@@ -80,24 +79,3 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
         "torque, N m or N",
         "energy, J",
     ]
-
-
-@pytest.mark.long
-def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
-    M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
-    base = Connection(name="float", joint=joint("free"), body="base", M_body=M)
-    arm = Connection(
-        name="arm",
-        joint=joint("revolute", axis=(0, 1, 0)),
-        body="link",
-        M_body=M,
-        parent="base",
-    )
-    model = mbs.Model.from_joints([base, arm])
-    motion = simulate(model, model.random_state().q, np.arange(7.0), duration=0.1)
-    figures.write_figure(motion.series, tmp_path / "m.pdf")
-    position, rate, *_ = drawn[0].axes
-    assert_close(curves(position), motion.q)
-    assert_close(curves(rate), motion.qd)
-    expected = [[*(f"float[{k}]" for k in range(n)), "arm"] for n in (7, 6)]
-    assert words(drawn[0]) == expected  # positions, and rates in colours of their own

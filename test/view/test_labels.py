@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from mbs_dynamics.view.drawings import Fixed, Labels
 from mbs_dynamics.view.labels import CHARACTER, ROW, ROWS, Camera, LabelLayout, arranged
-
-pytestmark = pytest.mark.backend_independent
 
 CAMERA = Camera(np.array([2.0, -1.0, 0.8]), np.array([0.0, 0.0, 0.5]), np.radians(75.0), 800.0)
 
@@ -40,16 +37,6 @@ def test_no_label_covers_another():
             for k in range(i):
                 beside = at[i, 0] >= at[k, 0] + width[k] or at[k, 0] >= at[i, 0] + width[i]
                 assert beside or abs(at[i, 1] - at[k, 1]) >= ROW - 1e-6
-
-
-def test_a_label_moves_upright_in_the_picture_by_few_rows():
-    places = np.tile([0.1, 0.2, 0.3], (6, 1))
-    placed = LabelLayout(CAMERA).place(Labels(places, ("torque",) * 6))
-    shift = pixels(CAMERA, placed.places) - pixels(CAMERA, places)
-    np.testing.assert_allclose(shift[:, 0], 0.0, atol=1e-9)
-    rows = np.sort(shift[:, 1] / ROW)
-    np.testing.assert_allclose(np.diff(rows), 1.0, atol=1e-9)
-    assert np.abs(rows).max() < 3.1
 
 
 def test_labels_that_are_alone_stay_and_those_without_room_are_omitted():

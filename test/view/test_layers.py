@@ -13,14 +13,11 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.colours import BLUE, GREEN, GREY, ORANGE, RED, SKY, YELLOW
-from mbs_dynamics.integrate.standing import Contact
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Fixed, Frames, Labels, Lines
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.scene import DrawnModel, Scene
-
-pytestmark = pytest.mark.backend_independent
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 DRAWN = DrawnModel.of(MODEL)
@@ -218,21 +215,3 @@ def test_every_layer_draws_real_robots(name):
             if isinstance(drawing, Ellipsoids | Discs):
                 determinants = np.linalg.det(drawing.rotations)
                 np.testing.assert_allclose(determinants, 1.0, atol=1e-9)
-
-
-def test_torques_of_a_standing_robot_are_those_beside_the_forces_of_the_floor():
-    model = mbs.Model.from_urdf(robot("go2.urdf"), floating_base=True)
-    q = model.neutral(within_limits=True)
-    poses = mbs.forward_kinematics(model, q)
-    feet = [i for i, body in enumerate(model.bodies) if body.name.endswith("calf")]
-    contacts = tuple(Contact(i, poses[i, :3, 3] + [0.0, 0.0, -0.2]) for i in feet)
-    scene = Scene(DrawnModel.of(model), q, contacts=contacts)
-    expected = mbs.gravity_torques(model, q)
-    for (body, point), force in scene.contact_forces:
-        local = poses[body, :3, :3].T @ (point - poses[body, :3, 3])
-        name = model.bodies[body].name
-        J = mbs.frame_jacobian(model, q, local, name, representation="hybrid")
-        expected = expected - J[3:].T @ force
-    np.testing.assert_allclose(scene.torques, expected, atol=1e-6)
-    (arrows,) = layers.contact_forces(scene)
-    assert len(arrows.points) == len(scene.contact_forces)

@@ -19,8 +19,6 @@ from mbs_dynamics.view.mesh_files import find_mesh
 from mbs_dynamics.view.meshes import THICKNESS, appearance
 from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
 
-pytestmark = pytest.mark.backend_independent
-
 URDF = """
 <robot name="r">
   <link name="base"/>

@@ -13,8 +13,6 @@ pytest.importorskip("trimesh")
 from mbs_dynamics.view.mjcf_visuals import shapes_of, visuals_of_mjcf
 from mbs_dynamics.view.urdf_visuals import Box, Capsule, Cylinder, Sphere, Triangles
 
-pytestmark = pytest.mark.backend_independent
-
 TEXT = """
 <mujoco model="shapes">
 <compiler meshdir="."/>

@@ -82,8 +82,3 @@ def test_without_rates_there_is_neither_twist_nor_kinetic_energy():
     html = as_html(scenes()["without rates"])
     assert "mbs-twist" not in html
     assert "kinetic" not in html
-
-
-def test_no_number_is_minus_zero():
-    scene = Scene(DrawnModel.of(MODEL), np.zeros(7), np.zeros(7), "tool")
-    assert not re.search(r">-0\.0+<", as_html(scene))

@@ -25,7 +25,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.options import PageOptions
-from mbs_dynamics.view.page import BELOW, NARROW, NO_COLLISIONS, PANEL, Page
+from mbs_dynamics.view.page import NO_COLLISIONS, Page
 from mbs_dynamics.view.posing import Posing, limbs, postures, slider_ranges
 from mbs_dynamics.view.server import Server
 
@@ -189,37 +189,6 @@ def test_views_transparency_and_postures_are_switched_on_the_page(see, page):
         assert seen.errors == []
 
 
-def test_the_robot_fills_the_room_beside_the_panel(see, page):
-    with running(page, Posing(page, Q)):
-        for size in ({"width": 1200, "height": 700}, {"width": 400, "height": 800}):
-            seen = see(page.address)
-            seen.page.set_viewport_size(size)
-            seen.page.wait_for_timeout(500)
-            seen.page.get_by_text("fit", exact=True).click()
-
-            def shown(size=size):
-                (client,) = page.server.get_clients().values()
-                camera = client.camera
-                forward = camera.look_at - camera.position
-                forward /= np.linalg.norm(forward)
-                right = np.cross(forward, [0.0, 0.0, 1.0])
-                right /= np.linalg.norm(right)
-                up = np.cross(right, forward)
-                x, y, z = np.stack([right, up, forward]) @ (page._points - camera.position).T
-                pixels = 0.5 * camera.image_height / np.tan(0.5 * camera.fov) * np.stack([x, y]) / z
-                left, top = 0.5 * camera.image_width, 0.5 * camera.image_height
-                across, down = left + pixels[0], top - pixels[1]
-                wide = size["width"] > NARROW
-                ends = size["width"] - PANEL * wide, size["height"] * (1.0 - BELOW * (not wide))
-                inside = across.min() > 0 and across.max() < ends[0]
-                inside = inside and down.min() > 0 and down.max() < ends[1]
-                spans = np.ptp(across) / ends[0], np.ptp(down) / ends[1]
-                return inside and max(spans) > 0.5
-
-            assert seen.until(shown), size
-            seen.page.close()
-
-
 def test_a_click_on_a_link_selects_and_names_it(page):
     page.refresh(Posing(page, Q))
     part = next(part for part in page.parts if part.name.startswith("link4/"))
@@ -300,25 +269,6 @@ def test_arms_begin_bent_and_long_robots_are_grouped_by_limbs(name, bent, first_
     grouped = limbs(model)
     assert sorted(k for own in grouped.values() for k in own) == list(range(model.n))
     assert next(iter(grouped.items())) == (first_limb or ("", list(range(model.n))))
-
-
-def test_missing_meshes_are_named_on_the_page(see, tmp_path):
-    urdf = tmp_path / "r.urdf"
-    text = robot_path("arm7").read_text()
-    urdf.write_text(text.replace("</robot>", EXTRA_LINK))
-    said = []
-    model = mbs.Model.from_urdf(urdf)
-    page = Page(model, PageOptions(urdf, port=0, report=said.append))
-    try:
-        assert len(said) == 1
-        assert "package://no/a.stl" in said[0]
-        with running(page, Posing(page)):
-            seen = see(page.address)
-            message = seen.page.locator(".mbs-messages")
-            message.wait_for()
-            assert said[0] in message.inner_text()
-    finally:
-        page.close()
 
 
 def test_the_state_survives_a_closed_page(see, page):

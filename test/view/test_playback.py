@@ -22,7 +22,7 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import Page
-from mbs_dynamics.view.page_file import frame_times, write_html
+from mbs_dynamics.view.page_file import frame_times
 from mbs_dynamics.view.playback import TORQUES, Playback
 from mbs_dynamics.view.states import states_at, states_of
 
@@ -211,30 +211,6 @@ def test_a_free_body_turns_between_rows():
     q, qd, _ = states_at(model, states_of(two, model), np.array([0.25]))
     np.testing.assert_allclose(q[0], mbs.displaced(model, start, 0.25 * spin), atol=1e-9)
     np.testing.assert_allclose(qd[0], spin, atol=1e-9)
-
-
-def test_motions_of_floating_bases_are_shown():
-    model = mbs.Model.from_urdf(FLOATING)
-    state = model.random_state(4)
-    motion = simulate(model, state.q, state.qd, duration=0.2)
-    states = states_of(motion.series, model)
-    np.testing.assert_array_equal(states.q, motion.q)
-    np.testing.assert_array_equal(states.qd, motion.qd)
-    np.testing.assert_array_equal(states.tau, motion.tau)
-
-
-def test_a_motion_is_written_as_one_file_that_plays(tmp_path):
-    short = simulate(ARM, Q, duration=0.1).series
-    page = Page(ARM, PageOptions(dark=True, port=0))
-    file = tmp_path / "scene.html"
-    try:
-        write_html(page, Playback(page, short), file)
-    finally:
-        page.close()
-    html = file.read_text()
-    assert "darkMode:true" in html
-    assert "</html>" in html
-    assert len(html) > 500_000
 
 
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])

@@ -17,8 +17,6 @@ from mbs_dynamics.view.shapes import (
     velocity_ellipsoid,
 )
 
-pytestmark = pytest.mark.backend_independent
-
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
 

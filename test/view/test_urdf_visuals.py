@@ -6,14 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from damage import damaged
 
-from mbs_dynamics.errors import MbsError
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.urdf_visuals import Box, Cylinder, Mesh, Sphere, visuals_of
-
-pytestmark = pytest.mark.backend_independent
 
 URDF = """
 <robot name="r">
@@ -81,17 +75,3 @@ def test_what_cannot_be_understood_is_named_and_left_out(visual, words):
     (problem,) = problems
     assert problem.startswith("link 'a': a visual is not shown: ")
     assert words in problem
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("read", [Model.from_urdf, visuals_of])
-def test_damaged_descriptions_are_refused_or_read(read):
-    refused = []
-    for some in damaged(robot_path("arm7").read_bytes(), 300):
-        try:
-            read(some)
-        except MbsError as error:
-            refused.append(str(error))
-    assert 30 < len(refused) < 300
-    assert max(map(len, refused)) < 3000

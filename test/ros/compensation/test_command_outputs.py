@@ -23,8 +23,6 @@ from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.node_base import BaseNode
 
-pytestmark = pytest.mark.backend_independent
-
 
 class Commander(BaseNode):
     interface = GRAVITY_COMPENSATION_NODE._replace(node="commander")

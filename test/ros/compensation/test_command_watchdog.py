@@ -25,8 +25,6 @@ from mbs_dynamics.ros.command_watchdog_node import (
 )
 from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
 
-pytestmark = pytest.mark.backend_independent
-
 EFFORTS = Controller("efforts", "active", "", ("a/effort",))
 HOLDER = Controller("holder", "inactive", "", ("a/position",))
 SETTINGS = CommandWatchdogSettings(command_topic="efforts/commands", position_controller="holder")

@@ -19,10 +19,7 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.ros.command_watchdog_node import DEACTIVATED
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
-]
+pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
 NAME = "command_watchdog_node"
 TOPIC = "forward_effort_controller/commands"

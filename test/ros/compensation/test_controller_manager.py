@@ -24,10 +24,7 @@ from mbs_dynamics.ros.compensation import controllers
 from mbs_dynamics.ros.compensation.controller_list import Controller
 from mbs_dynamics.ros.compensation.controllers import ControllerManager
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
-]
+pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
 
 class Bench:

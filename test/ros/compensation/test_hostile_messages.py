@@ -20,8 +20,6 @@ from waiting import TIMEOUT
 
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
-pytestmark = pytest.mark.backend_independent
-
 LONGEST_DELAY = 0.020
 """Processor time in s of a callback; waiting for other processes does not count."""
 

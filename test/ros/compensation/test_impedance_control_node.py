@@ -20,8 +20,6 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 
-pytestmark = pytest.mark.backend_independent
-
 MODEL = mbs.Model.from_urdf(ARM7)
 
 

@@ -18,8 +18,6 @@ from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
 from mbs_dynamics.ros.robot_description import model_of
 
-pytestmark = pytest.mark.backend_independent
-
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 MODEL = model_of(ARM7, floating_base=True)
 TILTED = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])

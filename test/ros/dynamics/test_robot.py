@@ -53,25 +53,6 @@ def kept_by(made):
     return [x for x in model.compiled.kernels.values() if isinstance(x, mbs.Kernel)]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("algorithm", mostly_slow(mbs.REPRESENTATIONS, ["hybrid"]))
-def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
-    """Every result that takes the algorithm is asked for."""
-    asked = {"publish": (*DynamicsSettings().publish, "mass_matrix", "energy", "external_torques")}
-    plain, other = manager(**asked), manager(algorithm=algorithm, **asked)
-    q, qd, tau = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 7))
-    at = reading(q, qd, tau)
-    found, expected = other.robot.evaluate(at), plain.robot.evaluate(at)
-    for name in ("gravity_torques", "bias_torques", "mass_matrix", "energy", "twists"):
-        x, y = formed(found, name), formed(expected, name)
-        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11, err_msg=name)
-    for x, y in zip(found.momentum, expected.momentum, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
-    qdd = np.ones(7)
-    torques = plain.robot.torques_for(q, qd, qdd)
-    np.testing.assert_allclose(other.robot.torques_for(q, qd, qdd), torques, rtol=1e-11)
-
-
 EXTRAS = {
     "publish": (*DynamicsSettings().publish, "mass_matrix", "energy"),
     "joint_wrenches": ("joint2", "flange_joint", "joint6"),

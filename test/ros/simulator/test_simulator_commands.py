@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from mbs_dynamics.ros.simulator.world import LONGEST_LAG, EffortCommands, Pacer
 
-pytestmark = pytest.mark.backend_independent
-
 # -- commands --------------------------------------------------------------------------------------
 
 

@@ -99,7 +99,6 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
         assert "held by brakes" in probe.reset().message
 
 
-@pytest.mark.backend_independent
 def test_time_and_its_pace():
     parameters = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
     with (
