@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,13 @@ from numpy.typing import NDArray
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.identification.torque_model import (
+    JOINT_TERMS,
+    Equations,
+    TorqueModel,
+    joint_columns,
+    stacked,
+)
 
 Rows = NDArray[np.intp]
 
@@ -97,7 +102,7 @@ def base_estimate(
     base = torque_model.independent() if independent is None else independent
     A, b = stacked(equations)
     X = A[..., list(base.columns)]
-    weighing = weighed(X, b, least_squares_residual(X, b))
+    weighing = weighed(X, b)
     rows, right = weighing.applied(X, b)
     values, lengths, s, V = _least_squares(rows, right)
     shown = s > SEEN * s[0]
@@ -137,8 +142,9 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
-def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
-    """Return the weights of the equations, from residuals (N, k)."""
+def weighed(A: FloatArray, b: FloatArray) -> Weighing:
+    """Return the weights of the equations, from the residuals of plain least squares."""
+    residual = least_squares_residual(A, b)
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
     joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
     joints = np.maximum(joints, FINEST * np.sqrt(np.square(b).mean()))
@@ -168,29 +174,23 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
 
 
 class ConsistentEstimate:
-    """The estimate of physically consistent links, for one set of training data.
+    """The estimate of physically consistent bodies, for one set of training data.
 
-    ``progress`` is called with the share of the completed work.
+    ``bodies`` (nb, 10) are the inertial parameters that bodies are drawn to. Equations are in the
+    parameters of these bodies and of the joints.
     """
 
-    def __init__(
-        self,
-        torque_model: TorqueModel,
-        equations: Sequence[Equations],
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> None:
-        self.torque_model = torque_model
+    def __init__(self, bodies: FloatArray, equations: Sequence[Equations]) -> None:
+        self.problem = ConsistentLeastSquares(bodies, joint_priors(equations))
         self._equations = equations
-        A, b = stacked(equations)
-        bodies = [body.inertia.parameters for body in torque_model.model.loaded().bodies]
-        self.problem = ConsistentLeastSquares(np.array(bodies), joint_priors(equations))
+        A, self._b = stacked(equations)
         self._A = A @ self.problem.to_parameters
-        self._b, self._progress = b, progress
-        self._weighing = weighed(self._A, b, least_squares_residual(self._A, b))
+        self._weighing = weighed(self._A, self._b)
 
-    def cross_validated(self) -> Choice:
+    def cross_validated(self, progress: Callable[[float], None] = lambda share: None) -> Choice:
         """Return the weight whose estimates best predict held-out blocks.
 
+        ``progress`` is called with the share of the completed work.
         Of those within a standard error of the best one the largest is chosen (Breiman, Friedman,
         Olshen and Stone 1984), as other motions differ more than the blocks of one do.
         """
@@ -208,7 +208,7 @@ class ConsistentEstimate:
             for i, weight in enumerate(WEIGHTS):
                 y = self.problem.solve(G, g, weight, y)
                 squares[count, i] = np.square(self._A[block] @ y - self._b[block]).sum()
-            self._progress((count + 1) / len(blocks))
+            progress((count + 1) / len(blocks))
         total_error = squares.sum(axis=0)
         best = int(np.argmin(total_error))
         spread = squares[:, best].std() * np.sqrt(len(blocks))
@@ -246,30 +246,16 @@ def joint_priors(equations: Sequence[Equations]) -> FloatArray:
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
     """Return the description's parameters (p,) with the best nonnegative friction."""
+    from scipy.optimize import lsq_linear
+
     A, b = stacked(equations)
     x = torque_model.described()
-    rest = b - A @ x
-    own = A[..., torque_model.rigid :]
-    each = len(JOINT_TERMS)
-    for j in range(len(torque_model.joints)):
-        terms = own[:, j, each * j : each * (j + 1)]
-        lengths = np.linalg.norm(terms, axis=0)
-        lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
-        G = terms.T @ terms / np.outer(lengths, lengths) + 1e-6 * np.eye(each)
-        place = torque_model.rigid + each * j
-        x[place : place + each] += _nonnegative(G, terms.T @ rest[:, j] / lengths) / lengths
+    rest, least = b - A @ x, [0.0, 0.0, 0.0, -np.inf]
+    for j, terms in enumerate(np.moveaxis(joint_columns(A), 1, 0)):
+        lengths = np.maximum(np.linalg.norm(terms, axis=0), 1e-12)
+        fit = lsq_linear(terms / lengths, rest[:, j], (least, np.inf), method="bvls").x / lengths
+        x[torque_model.rigid + len(JOINT_TERMS) * j :][: len(JOINT_TERMS)] += fit
     return x
-
-
-def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
-    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y."""
-    best = np.zeros(len(g))
-    for free in itertools.product((False, True), repeat=len(g) - 1):
-        y, some = np.zeros(len(g)), np.array([*free, True])
-        y[some] = np.linalg.solve(G[np.ix_(some, some)], g[some])
-        if (y[:-1] >= 0.0).all() and g @ y > g @ best:  # -2 of the value of each such point
-            best = y
-    return best
 
 
 def _size(x: FloatArray) -> FloatArray:

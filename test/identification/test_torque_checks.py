@@ -256,6 +256,13 @@ def test_no_load_is_refused():
         identify_payload(TRUE, RIGHT, "tool", RIGHT)
 
 
+def test_recordings_of_different_joints_show_no_load():
+    still = np.where(ALL == 6, 0.3, RIGHT.q)
+    alone = replace(RIGHT, q=still, qd=None, tau=np.where(ALL == 6, 0.0, RIGHT.tau))
+    with pytest.raises(TimeSeriesError, match="the same joints have torques"):
+        identify_payload(TRUE, with_load(1.5), "tool", alone)
+
+
 @pytest.mark.long
 def test_a_load_is_found_with_a_description_whose_masses_are_wrong():
     for seed in range(3):
