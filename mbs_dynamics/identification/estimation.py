@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -204,9 +205,8 @@ class ConsistentEstimate:
         squares = np.zeros((len(blocks), len(WEIGHTS)))
         for count, (block, gram) in enumerate(zip(blocks, grams, strict=True)):
             G, g = (whole - part for whole, part in zip(total, gram, strict=True))
-            y = self.problem.description
             for i, weight in enumerate(WEIGHTS):
-                y = self.problem.solve(G, g, weight, y)
+                y = self.problem.solve(G, g, weight, self._solutions[i])
                 squares[count, i] = np.square(self._A[block] @ y - self._b[block]).sum()
             progress((count + 1) / len(blocks))
         total_error = squares.sum(axis=0)
@@ -218,11 +218,17 @@ class ConsistentEstimate:
 
     def estimate(self, weight: float) -> FloatArray:
         """Return the parameters (p,) for a weight of the distance to the description."""
-        y = self.problem.description
-        G, g = self._gram(np.arange(len(self._b)))
-        for larger in WEIGHTS[weight <= WEIGHTS]:
-            y = self.problem.solve(G, g, larger, y)
+        y = self._solutions[int(np.argmin(np.abs(WEIGHTS - weight)))]
         return np.asarray(self.problem.to_parameters @ y)
+
+    @cached_property
+    def _solutions(self) -> list[FloatArray]:
+        """Solutions for all data, for each of WEIGHTS."""
+        G, g = self._gram(np.arange(len(self._b)))
+        solutions = [self.problem.description]
+        for weight in WEIGHTS:
+            solutions.append(self.problem.solve(G, g, weight, solutions[-1]))
+        return solutions[1:]
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         weighing = self._weighing._replace(rows=self._weighing.rows[rows])
