@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -252,16 +253,30 @@ def joint_priors(equations: Sequence[Equations]) -> FloatArray:
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
     """Return the description's parameters (p,) with the best nonnegative friction."""
-    from scipy.optimize import lsq_linear
-
     A, b = stacked(equations)
-    x = torque_model.described()
-    rest, least = b - A @ x, [0.0, 0.0, 0.0, -np.inf]
+    x, each = torque_model.described(), len(JOINT_TERMS)
+    rest = b - A @ x
     for j, terms in enumerate(np.moveaxis(joint_columns(A), 1, 0)):
-        lengths = np.maximum(np.linalg.norm(terms, axis=0), 1e-12)
-        fit = lsq_linear(terms / lengths, rest[:, j], (least, np.inf), method="bvls").x / lengths
-        x[torque_model.rigid + len(JOINT_TERMS) * j :][: len(JOINT_TERMS)] += fit
+        lengths = np.linalg.norm(terms, axis=0)
+        lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
+        G = terms.T @ terms / np.outer(lengths, lengths) + 1e-6 * np.eye(each)
+        place = torque_model.rigid + each * j
+        x[place : place + each] += _nonnegative(G, terms.T @ rest[:, j] / lengths) / lengths
     return x
+
+
+def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
+    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y.
+
+    For four numbers this takes less time than the import of a solver of SciPy.
+    """
+    best = np.zeros(len(g))
+    for free in itertools.product((False, True), repeat=len(g) - 1):
+        y, some = np.zeros(len(g)), np.array([*free, True])
+        y[some] = np.linalg.solve(G[np.ix_(some, some)], g[some])
+        if (y[:-1] >= 0.0).all() and g @ y > g @ best:  # -2 of the value of each such point
+            best = y
+    return best
 
 
 def _size(x: FloatArray) -> FloatArray:
