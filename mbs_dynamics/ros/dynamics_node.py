@@ -23,10 +23,8 @@ from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics import publishers
-from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward
-from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
@@ -44,9 +42,7 @@ class DynamicsNode(DescribedNode):
         self._manager = ModelManager(self._settings)
         self._outputs = publishers.Outputs(self)
         self._input: JointInput | None = None
-        self._base: BaseInput | None = None
         self._contact = Contact()
-        self._gravity_share = GravityShare()
         self._missing = self._no_velocity = ""
         """Which topics lack efforts, and which lack velocities, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
@@ -60,11 +56,6 @@ class DynamicsNode(DescribedNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to joint states."""
         self._activated = [self.subscribe("joint_states", self._on_joint_states)]
-        if self._settings.floating_base:
-            self._activated += [
-                self.subscribe("odom", self._on_odometry),
-                self.subscribe("imu", self._on_imu),
-            ]
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
@@ -72,7 +63,7 @@ class DynamicsNode(DescribedNode):
         super()._forget()
         self._outputs.clear()
         self._contact.restart()
-        self._input, self._base, self._measured = None, None, None
+        self._input, self._measured = None, None
         self._missing = self._no_velocity = ""
         self._feed_forward.restart()
         self._manager = ModelManager(self._settings)
@@ -111,11 +102,7 @@ class DynamicsNode(DescribedNode):
             velocity_from_position=self._settings.velocity_from_position,
             fixed=self._settings.fixed,
         )
-        if self._settings.floating_base:
-            settings = robot.settings
-            self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
-        self._gravity_share = GravityShare()
         self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
@@ -160,22 +147,12 @@ class DynamicsNode(DescribedNode):
         if reading.repeated:
             return
         self._measured = reading.q.copy()
-        base = None
-        if self._base is not None:
-            base = self._base.state(begin, self._settings.stale_timeout)
-            if base is None:
-                text = "neither odom nor imu state it, or not within stale_timeout"
-                self.warn("no base", f"the state of the floating base is unknown: {text}")
-                return
         observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
         if answering or observes:
-            results = robot.evaluate(reading, base)
+            results = robot.evaluate(reading.q, reading.qd)
             if observes:
                 self._contact.update(robot, reading, results)
-                if base is None:
-                    tau = reading.efforts.tau
-                    self._gravity_share.note(begin, reading.q, reading.qd, tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -188,39 +165,11 @@ class DynamicsNode(DescribedNode):
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
         lacks = needing and why_not
         self._no_velocity = f"no {' and '.join(needing)}: {why_not}" if lacks else ""
-        self._missing = self._contact.lacking(robot.settings, results.missing)
+        self._missing = self._contact.lacking(robot.settings)
         if self._no_velocity:
             self.warn("no velocity", self._no_velocity)
         elif self._missing:
             self.warn("no effort", self._missing)
-
-    def _on_odometry(self, message: Any) -> None:
-        if self._base is None:
-            return
-        pose, twist = message.pose.pose, message.twist.twist
-        refused = self._base.odometry(
-            message.header.frame_id,
-            message.child_frame_id,
-            messages.components(pose.position),
-            messages.components(pose.orientation),
-            messages.components(twist.angular) + messages.components(twist.linear),
-            self.steady_time(),
-        )
-        if refused:
-            self.warn("odometry", f"odom rejected: {refused}")
-
-    def _on_imu(self, message: Any) -> None:
-        if self._base is None:
-            return
-        refused = self._base.imu(
-            message.header.frame_id,
-            messages.components(message.orientation),
-            messages.components(message.angular_velocity),
-            self.steady_time(),
-            self._settings.stale_timeout,
-        )
-        if refused:
-            self.warn("imu", f"imu rejected: {refused}")
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
@@ -257,14 +206,9 @@ class DynamicsNode(DescribedNode):
         )
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
-        if settings.needs_effort and self._lifecycle == "active":
-            problem = self._missing
-            if robot is not None and settings.observed and not settings.floating_base:
-                unheld = self._gravity_share.problem(robot.model)
-                self._remind("gravity in efforts", unheld)
-                problem = problem or unheld
+        if settings.observed and self._lifecycle == "active":
             answered = statistics.last_valid is not None
-            statuses.append(publishers.effort_status(settings, self._contact, problem, answered))
+            statuses.append(publishers.effort_status(self._contact, self._missing, answered))
         if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mbs_dynamics.control.settings import VelocitySettings, algorithm_setting
-from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError, listed
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.dynamics.outputs import EFFORTS, OUTPUTS, Output
 from mbs_dynamics.ros.interface import (
@@ -18,7 +18,6 @@ from mbs_dynamics.ros.interface import (
     JOINT_STATES,
     LATEST,
     PAYLOAD,
-    SENSOR_DATA,
     DescriptionSettings,
     GravitySettings,
     Interface,
@@ -72,20 +71,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         "link; that of the longest branch first.",
         once="link",
         constraints="Names of moving links, each at most once.",
-    )
-    floating_base: bool = parameter(
-        False,
-        "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
-        "angular rate on imu.",
-        read_only=True,
-        constraints="Not with external_torques, tool_wrench and desired_torques in publish, and "
-        "not with servos_file.",
-    )
-    odom_frame: str = parameter(
-        "odom",
-        "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
-        "resolved in its axes.",
-        read_only=True,
     )
     joint_wrenches: tuple[str, ...] = parameter(
         (),
@@ -145,12 +130,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
                 "velocity in the root's, but a TwistStamped has one frame: choose another "
                 "representation, or mixed without twists in publish"
             )
-        fixed_only = [DESIRED, *(one.name for one in OUTPUTS if one.fixed_base_only)]
-        wrong = [name for name in self.publish if name in fixed_only]
-        if self.floating_base and wrong:
-            raise ArgumentError(f"floating_base does not go with {listed(wrong)} in publish")
-        if self.floating_base and self.servos_file:
-            raise ArgumentError("floating_base does not go with servos_file")
 
     @property
     def body_representation(self) -> str:
@@ -181,16 +160,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         """The published topics of the momentum observer, which runs if there are any."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
-    @cached_property
-    def needing_effort(self) -> tuple[str, ...]:
-        """The other published results that need efforts, in words."""
-        return tuple(one.needs_effort for one in self.asked if one.needs_effort)
-
-    @cached_property
-    def needs_effort(self) -> bool:
-        """Whether a published topic needs efforts."""
-        return bool(self.observed or self.needing_effort)
-
 
 IN_PUBLISH = f"{DESIRED} in publish"
 TORQUES_OR_GOALS = f"{IN_PUBLISH}, or servos_file"
@@ -205,20 +174,6 @@ DYNAMICS_NODE = Interface(
         JOINT_STATES,
         GRAVITY,
         PAYLOAD,
-        Topic(
-            "odom",
-            "nav_msgs/msg/Odometry",
-            "Pose of the root link in odom_frame, and its twist in the root link.",
-            SENSOR_DATA,
-            condition="floating_base",
-        ),
-        Topic(
-            "imu",
-            "sensor_msgs/msg/Imu",
-            "Orientation and angular rate of a link fixed to the base, used without odometry.",
-            SENSOR_DATA,
-            condition="floating_base",
-        ),
         Topic(
             "~/desired",
             "trajectory_msgs/msg/JointTrajectoryPoint",

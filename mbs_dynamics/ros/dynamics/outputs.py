@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model.coordinates import velocity_names
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.contact import Contact
@@ -41,12 +40,9 @@ class Output(ABC):
     description: ClassVar[str]
     default: ClassVar[bool] = False
     """Whether it is published by default."""
-    fixed_base_only: ClassVar[bool] = False
     needs_velocity: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     """Whether the momentum observer estimates it, which needs efforts."""
-    needs_effort: ClassVar[str] = ""
-    """The part of it that needs efforts without the observer, in words."""
 
     @property
     def condition(self) -> str:
@@ -95,10 +91,6 @@ class GravityTorques(Output):
 
         return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        tau = results[self.name]
-        return None if tau is None else tau[results.base_freedoms :]
-
 
 class BiasTorques(GravityTorques):
     """Bias torques of the joints."""
@@ -112,34 +104,6 @@ class BiasTorques(GravityTorques):
 
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.bias_torques, robot)}
-
-
-class BaseWrench(Output):
-    """Wrench on a floating base, the first rows of the bias or gravity torques."""
-
-    name = topic = "base_wrench"
-    type = WRENCH
-    description = (
-        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
-        "~/gravity_torques, in N and N m."
-    )
-    condition = "floating_base"
-
-    def asked(self, settings: DynamicsSettings) -> bool:
-        return settings.floating_base
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        bias = results["bias_torques"]
-        tau = results["gravity_torques"] if bias is None else bias
-        return None if tau is None else tau[:6]
 
 
 class Twists(Output):
@@ -162,29 +126,6 @@ class Twists(Output):
         return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
 
 
-class Velocities(Twists):
-    """Twists of the bodies with their frames."""
-
-    name = "velocities"
-    topic = "velocity/<body>"
-    type = "geometry_msgs/msg/VelocityStamped"
-    description = (
-        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
-        "in its axes. tf2 can transform it."
-    )
-    default = False
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        spatial = robot.settings.body_representation == "spatial"
-        rep = "spatial" if spatial else "body_fixed"
-        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import velocity_message
-
-        return velocity_message(stamp, *robot.velocity_frames(robot.bodies[k]), value)
-
-
 class Jacobians(Output):
     """Jacobians of the bodies."""
 
@@ -204,8 +145,8 @@ class Jacobians(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import jacobian_message
 
-        names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
-        return jacobian_message(stamp, names, robot.bodies[k], rep, value)
+        rep = robot.settings.body_representation
+        return jacobian_message(stamp, robot.joint_names, robot.bodies[k], rep, value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         return results[f"jacobian_{k}"]
@@ -224,7 +165,7 @@ class MassMatrix(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import array_message
 
-        names = ",".join(velocity_names(robot.model.joints))
+        names = ",".join(robot.joint_names)
         return array_message(stamp, value, (names, names))
 
 
@@ -245,13 +186,12 @@ class CenterOfMass(Output):
 
 
 class Energy(Output):
-    """Energies of the robot, and the power of its efforts."""
+    """Energies of the robot."""
 
     name = topic = "energy"
     type = ARRAY
-    description = "Kinetic and potential energy in J, and the power of the efforts in W."
+    description = "Kinetic and potential energy in J."
     needs_velocity = True
-    needs_effort = "the power on ~/energy"
 
     def algorithms(self, robot: Robot) -> Algorithms:
         kinetic = _recursion(mbs.kinetic_energy, robot)
@@ -260,13 +200,12 @@ class Energy(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import ENERGIES, array_message
 
-        return array_message(stamp, value, (",".join(ENERGIES[: len(value)]),))
+        return array_message(stamp, value, (ENERGIES,))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         if results["kinetic_energy"] is None:
             return None
-        power = [] if results.power is None else [results.power]
-        return np.array([results["kinetic_energy"], results["potential_energy"], *power], float)
+        return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
 class JointWrenches(Output):
@@ -301,7 +240,6 @@ class ExternalTorques(Output):
         "Torques in N m or N that the surroundings exert on the joints. A momentum observer "
         "estimates them from the efforts in joint_states."
     )
-    fixed_base_only = True
     needs_velocity = True
     observed = True
 
@@ -344,9 +282,7 @@ class ToolWrench(ExternalTorques):
 OUTPUTS: tuple[Output, ...] = (
     GravityTorques(),
     BiasTorques(),
-    BaseWrench(),
     Twists(),
-    Velocities(),
     Jacobians(),
     MassMatrix(),
     CenterOfMass(),

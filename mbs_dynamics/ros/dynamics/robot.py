@@ -30,7 +30,6 @@ from mbs_dynamics.control.environment import (
     with_gravity,
     with_load,
 )
-from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.position_arm import PositionArm
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
@@ -38,7 +37,6 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.separation import separated
-from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
@@ -60,12 +58,6 @@ class Results:
 
     values: dict[str, Any]
     """The outputs of the kernel by name; without velocities those that need none."""
-    base_freedoms: int = 0
-    """Degrees of freedom of the base, which come first."""
-    power: float | None = None
-    """Power of the efforts in W; None without the efforts of all joints or without velocities."""
-    missing: str = ""
-    """Why results that need efforts are missing."""
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name)
@@ -115,10 +107,8 @@ class Robot:
         self._rest = np.zeros(model.n)
         self._compile()
         self._bind()
-        rest = np.zeros(len(self.joint_names))
-        base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
-        reading = Reading(rest, rest, "", Efforts(rest), 0, False)
-        self.evaluate(reading, base)  # compiles what remains
+        rest = self._rest
+        self.evaluate(rest, rest)  # compiles what remains
         if settings.answers_desired:
             self.torques_for(rest, rest, rest)
 
@@ -171,17 +161,12 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints of joint_states: all but that of a floating base."""
-        return self.model.joint_names[self.settings.floating_base :]
+        """Names of the n joints."""
+        return self.model.joint_names
 
     @property
     def root(self) -> str:
-        """The root link; its frame is the inertial one. Empty if the model has no such frame.
-
-        With a floating base the frame of its pose.
-        """
-        if self.settings.floating_base:
-            return self.settings.odom_frame
+        """The root link; its frame is the inertial one. Empty if the model has no such frame."""
         ground = (self.model.frames[name] for name in fixed_links(self.model))
         return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
@@ -193,33 +178,16 @@ class Robot:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
 
-    def velocity_frames(self, body: str) -> tuple[str, str, str]:
-        """Return the frames of a body's velocity: body, root, and the one where it is measured.
-
-        No frame is at the body and has the axes of the root, as hybrid twists would need.
-        """
-        at_root = self.settings.body_representation == "spatial"
-        return self.frame(body), self.frame(), self.frame("" if at_root else body)
-
-    def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
+    def evaluate(self, q: FloatArray, qd: FloatArray | None) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
 
-        One kernel computes them all. Without the efforts of all joints there is no power. ``base``
-        is the state of a floating base.
+        One kernel computes them all. ``q`` and ``qd`` have the shape (n,).
         """
-        q, qd, efforts = reading.q, reading.qd, reading.efforts
-        if base is not None:
-            q = np.concatenate([base.q, q])
-            qd = None if qd is None else np.concatenate([base.qd, qd])
-        missing = efforts.why_not if qd is not None and self.settings.needs_effort else ""
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
-        power = None
-        if reading.qd is not None and efforts.complete and self.settings.needing_effort:
-            power = float(efforts.tau @ reading.qd)
-        return Results(values, 6 * self.settings.floating_base, power, missing)
+        return Results(values)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
@@ -309,13 +277,7 @@ class ModelManager:
     def _build(self, text: str) -> None:
         try:
             settings = self.settings
-            model = model_of(
-                text,
-                settings.root,
-                settings.tip,
-                loads_of(settings.loads),
-                floating_base=settings.floating_base,
-            )
+            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])

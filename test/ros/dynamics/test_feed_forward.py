@@ -147,8 +147,6 @@ def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
 
 
 def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
-    with pytest.raises(ArgumentError, match="servos_file"):
-        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
     path = tmp_path / "servos.yaml"
     servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.0}
     path.write_text(yaml.safe_dump({"servos": {"joint1": servo}}))
