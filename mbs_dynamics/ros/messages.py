@@ -241,18 +241,18 @@ def trajectory_of(message: JointTrajectory) -> Trajectory | None:
     )
 
 
-def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
+def topic_names(links: Iterable[str]) -> dict[str, str]:
     """Return a valid and visible topic name for each link.
 
     Characters that ROS does not allow in a topic become underscores. A name that begins with a
-    digit or an underscore (which would hide the topic) gets the prefix ``link_`` (or another kind);
-    a name that is taken gets a number as suffix.
+    digit or an underscore (which would hide the topic) gets the prefix ``link_``; a name that is
+    taken gets a number as suffix.
     """
     names: dict[str, str] = {}
     for link in links:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", link)
         if not re.match(r"[A-Za-z]", plain):
-            plain = f"{kind}_{plain.lstrip('_')}"
+            plain = f"link_{plain.lstrip('_')}"
         name, number = plain, 2
         while name in names.values():
             name, number = f"{plain}_{number}", number + 1

@@ -92,8 +92,7 @@ def ends(node):
 
     def short(name):
         name = name.replace(f"{full}/", "~/", 1).removeprefix(f"{namespace}/")
-        name = re.sub(r"^(~/(?:twist|velocity|jacobian))/\w+", r"\1/<body>", name)
-        return re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", name)
+        return re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", name)
 
     topics = [(one, one.msg_type) for one in node.publishers]
     topics += [(one, one.msg_type) for one in node.subscriptions]
@@ -117,10 +116,7 @@ def page_of(name):
 
 
 REQUESTED = {
-    "dynamics_node": {
-        "publish": PUBLISHED,
-        "joint_wrenches": ["joint4"],
-    },
+    "dynamics_node": {"publish": PUBLISHED},
     "gravity_compensation_node": {"use_imu": True},
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
 }
@@ -219,7 +215,6 @@ FILE = {"robot_description": str(ARM7)}
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
         ("dynamics_node", {"publish": ["twist"]}, "publish has 'twist'"),
         ("dynamics_node", {"bodies": ["a", "b", "a"]}, "bodies"),
-        ("dynamics_node", {"joint_wrenches": ["a", "a"]}, "joint_wrenches"),
         ("dynamics_node", {"desired_joints": ["b", "b"]}, "desired_joints"),
         ("dynamics_node", {"gravity": [0.0, 0.0, -981.0]}, "gravity"),
         ("dynamics_node", {"observer_gain": 0.0}, "observer_gain"),

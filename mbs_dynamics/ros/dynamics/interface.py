@@ -32,7 +32,7 @@ CHOICES = (*REPRESENTATIONS, "auto")
 DESIRED = "desired_torques"
 """Torques of desired motions, which ``publish`` lists as well."""
 
-PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish")), DESIRED)
+PUBLISHED = (*(one.name for one in OUTPUTS), DESIRED)
 """Valid entries of ``publish``."""
 
 
@@ -71,12 +71,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         "link; that of the longest branch first.",
         once="link",
         constraints="Names of moving links, each at most once.",
-    )
-    joint_wrenches: tuple[str, ...] = parameter(
-        (),
-        "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
-        "as that of a force-torque sensor included. Empty: none.",
-        once="joint",
     )
     observer_gain: float = parameter(
         20.0,
@@ -139,7 +133,7 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
     @cached_property
     def asked(self) -> tuple[Output, ...]:
         """The results that are published."""
-        return tuple(one for one in OUTPUTS if one.asked(self))
+        return tuple(one for one in OUTPUTS if self.asks(one.name))
 
     def asks(self, name: str) -> bool:
         """Return whether a result is published."""
@@ -189,8 +183,8 @@ DYNAMICS_NODE = Interface(
     ),
     published=(
         *(
-            Topic(f"~/{one.topic}", one.type, one.description, condition=one.condition)
-            for one in OUTPUTS
+            Topic(f"~/{x.topic}", x.type, x.description, condition=f"{x.name} in publish")
+            for x in OUTPUTS
         ),
         Topic(
             "~/desired_torques",

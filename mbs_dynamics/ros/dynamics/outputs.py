@@ -19,7 +19,6 @@ import mbs_dynamics as mbs
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.contact import Contact
-    from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
     from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
@@ -35,7 +34,7 @@ class Output(ABC):
     name: ClassVar[str]
     """As the parameter ``publish`` lists it."""
     topic: ClassVar[str]
-    """Name of the topic in ``~/``, with ``<body>`` or ``<joint>`` where there is one for each."""
+    """Name of the topic in ``~/``, with ``<body>`` where there is one for each body."""
     type: ClassVar[str]
     description: ClassVar[str]
     default: ClassVar[bool] = False
@@ -44,22 +43,13 @@ class Output(ABC):
     observed: ClassVar[bool] = False
     """Whether the momentum observer estimates it, which needs efforts."""
 
-    @property
-    def condition(self) -> str:
-        """The parameter that asks for it, in words."""
-        return f"{self.name} in publish"
-
-    def asked(self, settings: DynamicsSettings) -> bool:
-        """Return whether the settings ask for it."""
-        return self.name in settings.publish
-
     @abstractmethod
     def algorithms(self, robot: Robot) -> Algorithms:
         """Return what the kernel of a robot must compute for it."""
 
     @abstractmethod
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        """Return the message with a :meth:`value`, for the body or joint number ``k``."""
+        """Return the message with a :meth:`value`, for the body number ``k``."""
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         """Return what the message is to hold; None if there is nothing to publish.
@@ -208,29 +198,6 @@ class Energy(Output):
         return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
-class JointWrenches(Output):
-    """Wrenches that joints transmit."""
-
-    name = "joint_wrenches"
-    topic = "joint_wrench/<joint>"
-    type = WRENCH
-    description = "Wrench that the joint transmits to the link beyond it, in N and N m."
-    condition = "joint_wrenches"
-    needs_velocity = True
-
-    def asked(self, settings: DynamicsSettings) -> bool:
-        return bool(settings.joint_wrenches)
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
-        return {self.name: (mbs.joint_wrenches, options)}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
-
-
 class ExternalTorques(Output):
     """External torques, by the momentum observer."""
 
@@ -287,7 +254,6 @@ OUTPUTS: tuple[Output, ...] = (
     MassMatrix(),
     CenterOfMass(),
     Energy(),
-    JointWrenches(),
     ExternalTorques(),
     ToolWrench(),
 )

@@ -52,17 +52,11 @@ class Outputs:
 
 
 def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
-    """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
-    owners = {
-        "<body>": messages.topic_names(robot.bodies).values(),
-        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
-    }
+    """Yield the outputs that are asked for, the number of the body, and the topic."""
+    bodies = messages.topic_names(robot.bodies).values()
     for one in robot.settings.asked:
-        group, _, placeholder = one.topic.partition("/")
-        if not placeholder:
-            yield one, 0, f"~/{group}"
-        for k, name in enumerate(owners.get(placeholder, ())):
-            yield one, k, f"~/{group}/{name}"
+        for k, name in enumerate(bodies if "<body>" in one.topic else ("",)):
+            yield one, k, "~/" + one.topic.replace("<body>", name)
 
 
 # -- diagnostics -----------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJoin
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
-from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
@@ -87,9 +86,6 @@ class Robot:
             if model.frames[body].body == GROUND:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
         UnknownJointError.check(settings.desired_joints, model.joint_names)
-        children = {body.joint.name: body.name for body in model.bodies}
-        children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
-        UnknownJointError.check(settings.joint_wrenches, children)
         fixed_coordinates(self.joint_names, settings.fixed)
         self.servos: PositionArm | None = None
         if settings.servos_file:
@@ -97,7 +93,6 @@ class Robot:
                 self.servos = PositionArm.read(settings.servos_file, model)
             except ArgumentError as error:
                 raise ArgumentError(f"servos_file: {error}") from error
-        self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
@@ -124,23 +119,18 @@ class Robot:
         )
         if self._kernel is not None:
             for name in COMPARED & self.algorithms.keys():
-                verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
+                verify(self._kernel, getattr(mbs, name), self.model, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
         resting = [one for one in self.settings.asked if not one.needs_velocity]
         still = {name for one in resting for name in one.algorithms(self)}
         self._moving = set(self._outputs) - still
-        # acceleration inputs imply velocity inputs, and these imply positions
-        self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
+        # velocity inputs imply positions
+        self._takes = sum(name in self._inputs for name in ("q", "qd"))
 
     def _bind(self) -> None:
         """Store the inputs of the kernel that belong to the model."""
-        on = self._model_of_kernel
-        self._of_model = model_inputs(on, self._kernel) if self._kernel else ()
-
-    @property
-    def _model_of_kernel(self) -> Model:
-        return separated(self.model, self.settings.joint_wrenches)
+        self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
 
     def with_environment(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads; ``model`` is the same otherwise.
@@ -183,15 +173,14 @@ class Robot:
 
         One kernel computes them all. ``q`` and ``qd`` have the shape (n,).
         """
-        rest = self._rest
-        values = self._computed(q, rest if qd is None else qd, rest)
+        values = self._computed(q, self._rest if qd is None else qd)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
         return Results(values)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        momentum = Results(self._computed(q, qd, self._rest)).momentum
+        momentum = Results(self._computed(q, qd)).momentum
         assert momentum is not None
         return momentum
 
@@ -200,11 +189,11 @@ class Robot:
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
-    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
+    def _computed(self, q: FloatArray, qd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""
         if self._kernel is None:
             return {}
-        outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
+        outputs = self._kernel(*(q, qd)[: self._takes], *self._of_model)
         several = outputs if len(self._outputs) > 1 else (outputs,)
         return dict(zip(self._outputs, several, strict=True))
 

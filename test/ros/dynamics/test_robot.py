@@ -20,7 +20,6 @@ from mbs_dynamics.errors import (
     UnknownBodyError,
     UnknownJointError,
 )
-from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
@@ -48,14 +47,11 @@ def results(made, q=0.3, qd=-0.2):
 
 def kept_by(made):
     """Return the kernels that a model keeps."""
-    model = separated(made.robot.model, made.robot.settings.joint_wrenches)
-    return [x for x in model.compiled.kernels.values() if isinstance(x, mbs.Kernel)]
+    kernels = made.robot.model.compiled.kernels
+    return [x for x in kernels.values() if isinstance(x, mbs.Kernel)]
 
 
-EXTRAS = {
-    "publish": (*DynamicsSettings().publish, "mass_matrix", "energy"),
-    "joint_wrenches": ("joint2", "flange_joint", "joint6"),
-}
+EXTRAS = {"publish": (*DynamicsSettings().publish, "mass_matrix", "energy")}
 
 
 def test_without_velocities_there_is_only_what_needs_none():
@@ -63,13 +59,11 @@ def test_without_velocities_there_is_only_what_needs_none():
     found = made.robot.evaluate(np.zeros(7), None)
     assert found["mass_matrix"] is not None
     assert formed(found, "energy") is None
-    assert found["joint_wrenches"] is None
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"fixed_positions": (("finger", 0.0),)}, UnknownJointError, "no joint"),
     ],
@@ -189,10 +183,6 @@ def test_one_kernel_gives_what_separate_ones_give(representation):
     close(found["mass_matrix"], M)
     energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)
     close(formed(found, "energy"), energies)
-    W = mbs.joint_wrenches(model, q, qd, np.zeros(7), representation="body_fixed")
-    close(found["joint_wrenches"][[0, 2]], W[[1, 5]])
-    at_sensor = mbs.joint_wrenches(model, q, qd, np.zeros(7), joints=["flange_joint"])
-    close(found["joint_wrenches"][1], at_sensor[0])
     close(found.momentum.p, M @ qd)
     close(found.momentum.rate, mbs.coriolis_matrix(model, q, qd).T @ qd - g)
     close(found["tool_jacobian"], mbs.jacobian(model, q, "link6", representation="body_fixed"))
