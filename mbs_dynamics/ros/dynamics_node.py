@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
@@ -51,36 +51,9 @@ class DynamicsNode(DescribedNode):
         self._stale = False
         self._steady_timer(1.0, self._publish_diagnostics)
 
-    # -- lifecycle -------------------------------------------------------------------------------
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Subscribe to joint states."""
-        self._activated = [self.subscribe("joint_states", self._on_joint_states)]
-        self._enter("active")
-        return TransitionCallbackReturn.SUCCESS
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._outputs.clear()
-        self._contact.restart()
-        self._input, self._measured = None, None
-        self._missing = self._no_velocity = ""
-        self._feed_forward.restart()
-        self._manager = ModelManager(self._settings)
-        self._enter("unconfigured")
-
-    @property
-    def _has_robot(self) -> bool:
-        return self._manager.robot is not None
-
-    def _enter(self, state: str) -> None:
-        super()._enter(state)
-        self._stale = False
-        self._listen()
-
-    def _listen(self) -> None:
-        """Offer the topics on request that state and settings ask for."""
-        self._feed_forward.listen(self._settings, self._lifecycle == "active")
+    def _inputs(self) -> list[Subscription]:
+        self._feed_forward.listen(self._settings)
+        return [self.subscribe("joint_states", self._on_joint_states)]
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -106,7 +79,8 @@ class DynamicsNode(DescribedNode):
         self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
-        self._enter(self._lifecycle)
+        self._stale = False
+        self._statistics.wait(self.steady_time())
         self._log_model(
             f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
             f"back end {robot.backend}, bodies {listed(robot.bodies)}",
@@ -189,7 +163,10 @@ class DynamicsNode(DescribedNode):
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics
         stale_for = statistics.stale_for(now, settings.stale_timeout)
-        self._remind("waiting", self._waiting_for(self._manager.refused))
+        missing = self._waiting_for_messages("joint_states")
+        if self._manager.robot is None:
+            missing = self._waiting_for_description(self._manager.refused)
+        self._remind("waiting", missing)
         self._remind_of_clock()
         if stale_for is not None and not self._stale and statistics.last_valid is not None:
             self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
@@ -198,7 +175,6 @@ class DynamicsNode(DescribedNode):
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
         status = messages.input_status(
-            self._lifecycle,
             statistics.report(now),
             stale_for,
             stale_joints,
@@ -206,7 +182,7 @@ class DynamicsNode(DescribedNode):
         )
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
-        if settings.observed and self._lifecycle == "active":
+        if settings.observed:
             answered = statistics.last_valid is not None
             statuses.append(publishers.effort_status(self._contact, self._missing, answered))
         if robot is not None and settings.answers_desired:
@@ -228,7 +204,7 @@ class DynamicsNode(DescribedNode):
         if self._input is not None:
             self._input.stale_timeout = settings.stale_timeout
             self._input.velocity_from_position = settings.velocity_from_position
-        self._listen()
+        self._feed_forward.listen(settings)
         if self._manager.robot is not None:
             self._arrange(self._manager.robot)
         try:

@@ -287,25 +287,21 @@ def status(
 
 
 def input_status(
-    state: str,
     report: Report,
     stale_for: float | None,
     stale_joints: Sequence[str],
     kind: str = "joint_states",
     missing: str = "",
 ) -> DiagnosticStatus:
-    """Return the state of the input of a node in a state of the lifecycle: rates and rejections.
+    """Return the state of the input of a node: rates and rejections.
 
     ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints;
     ``kind`` names the messages; ``missing`` are results that these do not allow.
     """
     values: dict[str, object] = {
-        "lifecycle state": state,
         "joints not fresh": ", ".join(stale_joints) or "none",
         **report.values,
     }
-    if state != "active":
-        return status("input", f"not active: {state}", values)
     rejected = error = ""
     if report.rejected:
         last = report.values["last rejection"]

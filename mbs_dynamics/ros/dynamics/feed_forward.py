@@ -152,12 +152,12 @@ class FeedForward:
         self._began: float | None = None
         """When servo goals began to lead desired points, in s."""
 
-    def listen(self, settings: DynamicsSettings, active: bool) -> None:
-        """Create the topics that the settings ask for in an active node, or destroy them."""
+    def listen(self, settings: DynamicsSettings) -> None:
+        """Create the topics that the settings ask for, and destroy others."""
         topics: list[str] = []
-        if active and settings.asks(DESIRED):
+        if settings.asks(DESIRED):
             topics += [TORQUES, TRAJECTORY_TORQUES]
-        if active and settings.servos_file:
+        if settings.servos_file:
             topics += [GOALS, TRAJECTORY_GOALS]
         if topics == [*self._publishers]:
             return

@@ -214,5 +214,4 @@ DYNAMICS_NODE = Interface(
         ),
         DIAGNOSTICS,
     ),
-    lifecycle=True,
 )

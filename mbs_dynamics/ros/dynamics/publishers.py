@@ -45,11 +45,6 @@ class Outputs:
                 if value is not None:
                     publisher.publish(one.message(stamp, self._robot, k, value))
 
-    def clear(self) -> None:
-        """Destroy all publishers."""
-        while self._publishers:
-            self._node.destroy_publisher(self._publishers.popitem()[1])
-
 
 def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
     """Yield the outputs that are asked for, the number of the body, and the topic."""

@@ -108,7 +108,7 @@ def answering(servos_file, clock):
     settings = DynamicsSettings(publish=(), servos_file=servos_file)
     robot = Robot(MODEL.with_payload("link7", 1.0), settings)
     feed = FeedForward(node, lambda: robot, lambda: None)
-    feed.listen(settings, True)
+    feed.listen(settings)
     return subscribed, published, PositionArm.read(servos_file, robot.model)
 
 
