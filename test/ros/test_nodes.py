@@ -118,7 +118,7 @@ def page_of(name):
 REQUESTED = {
     "dynamics_node": {"publish": PUBLISHED},
     "gravity_compensation_node": {"use_imu": True},
-    "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
+    "simulator_node": {"publish_clock": True},
 }
 
 
@@ -236,7 +236,6 @@ FILE = {"robot_description": str(ARM7)}
         ("simulator_node", {"robot_description": "arm.urdf"}, "arm.urdf"),
         ("simulator_node", FILE | {"joints": ["joint9"]}, "no joint 'joint9'"),
         ("simulator_node", FILE | {"joint_damping": [-1.0]}, "joint_damping"),
-        ("simulator_node", FILE | {"contact_planes": [0.0, 0.0, 1.0]}, "contact_planes"),
         ("simulator_node", FILE | {"rate": 0.0}, "rate"),
         ("simulator_node", FILE | {"initial_positions": [1.0, 2.0]}, "initial_positions"),
         ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),
