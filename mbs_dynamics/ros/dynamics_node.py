@@ -25,6 +25,7 @@ from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward
+from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
@@ -43,6 +44,7 @@ class DynamicsNode(DescribedNode):
         self._outputs = publishers.Outputs(self)
         self._input: JointInput | None = None
         self._contact = Contact()
+        self._gravity_share = GravityShare()
         self._missing = self._no_velocity = ""
         """Which topics lack efforts, and which lack velocities, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
@@ -76,6 +78,7 @@ class DynamicsNode(DescribedNode):
             fixed=self._settings.fixed,
         )
         self._contact.restart()
+        self._gravity_share = GravityShare()
         self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
@@ -127,6 +130,7 @@ class DynamicsNode(DescribedNode):
             results = robot.evaluate(reading.q, reading.qd)
             if observes:
                 self._contact.update(robot, reading, results)
+                self._gravity_share.note(begin, reading.q, reading.qd, reading.efforts.tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -183,8 +187,10 @@ class DynamicsNode(DescribedNode):
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
         if settings.observed:
-            answered = statistics.last_valid is not None
-            statuses.append(publishers.effort_status(self._contact, self._missing, answered))
+            unheld = self._gravity_share.problem(robot.model) if robot is not None else ""
+            self._remind("gravity in efforts", unheld)
+            problem, answered = self._missing or unheld, statistics.last_valid is not None
+            statuses.append(publishers.effort_status(self._contact, problem, answered))
         if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))
