@@ -6,13 +6,13 @@ ros2 launch mbs_dynamics dynamics.launch.py urdf:=arm.urdf.xacro xacro_args:="do
 """
 
 from launch import LaunchDescription
-from launch.actions import OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
 from mbs_dynamics.ros import launching
 
 
 def nodes(context):
-    return launching.node_of_robot(context, "dynamics_node", "algorithm")
+    return launching.node_of_robot(context, "dynamics_node", "representation", "algorithm")
 
 
 def generate_launch_description():
@@ -22,6 +22,11 @@ def generate_launch_description():
             launching.NAMESPACE,
             *launching.parameter_arguments("dynamics_node", default=default),
             *launching.ROBOT_ARGUMENTS,
+            DeclareLaunchArgument(
+                "representation",
+                default_value="",
+                description="Representation of twists and Jacobians. Empty: as in params_file.",
+            ),
             launching.ALGORITHM,
             OpaqueFunction(function=nodes),
         ]

@@ -63,6 +63,9 @@ def nodes(context):
     joints = {"joints": list(model.joint_names), "command_topic": COMMANDS}
     real = {name: commanded[name] for name in joints if name in commanded}
     simulated = [*launching.described(urdf), launching.typed(joints | real)]
+    positions = launching.numbers(context, "initial_positions")
+    if positions:
+        simulated.append({"initial_positions": positions})
     if launching.value(context, "use_sim_time"):
         simulated.append({"publish_clock": launching.asked(context, "use_sim_time")})
     own = launching.parameters(context, "algorithm")
@@ -128,6 +131,7 @@ def generate_launch_description():
         arguments += launching.parameter_arguments(executable, prefix)
     for name, default, about in (
         ("namespace", "", "Namespace of the nodes and of all their topics."),
+        ("initial_positions", "", 'Posture at the start, "[0, -1.2, 1.5]", rad or m.'),
         ("gravity_compensation", "true", "Start gravity_compensation_node, which is disabled."),
         ("impedance", "false", "Start impedance_control_node in its place."),
         ("dynamics", "true", "Start dynamics_node, with energy and external torques."),

@@ -34,6 +34,7 @@ ROS_MODULES = (
     "diagnostic_msgs",
     "geometry_msgs",
     "lifecycle_msgs",
+    "nav_msgs",
     "rcl_interfaces",
     "rclpy",
     "rosgraph_msgs",

@@ -1,14 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes for a robot that a URDF describes, under gravity and loads."""
+"""Lifecycle nodes for a robot that a URDF describes, under gravity and loads."""
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
-from rclpy.subscription import Subscription
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import MbsError
@@ -18,15 +18,23 @@ from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.robot_description import text_of
 
 
-class DescribedNode(BaseNode):
-    """A node for a robot that a URDF describes, under gravity and loads."""
+class DescribedNode(BaseNode, LifecycleNode):
+    """A lifecycle node for a robot that a URDF describes, under gravity and loads."""
+
+    readings: ClassVar[str] = "joint_states"
+    """The topic of the messages that are answered."""
+    listening: ClassVar[tuple[str, ...]] = ("active",)
+    """The states of the lifecycle in which they are received."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._lifecycle = "unconfigured"
         self._statistics = InputStatistics(self.steady_time())
-        """Of the messages that are answered."""
-        self._received: list[Subscription] = []
-        """The subscriptions."""
+        """Of ``readings``."""
+        self._configured: list[Any] = []
+        """Subscriptions in the states inactive and active."""
+        self._activated: list[Any] = []
+        """Subscriptions in the state active."""
 
     @abstractmethod
     def _describe(self, text: str) -> bool:
@@ -40,40 +48,83 @@ class DescribedNode(BaseNode):
     def _set_load(self, load: LinkLoad) -> None:
         """Apply a load. Raises MbsError if it is refused."""
 
+    @property
     @abstractmethod
-    def _inputs(self) -> list[Subscription]:
-        """Subscribe to the state of the robot, and to what else the node receives."""
+    def _has_robot(self) -> bool:
+        """Whether a robot is in force."""
 
     def steady_time(self) -> float:
         """Return the time in s of a clock that is never set."""
         return time.monotonic()
 
+    def _enter(self, state: str) -> None:
+        self._lifecycle = state
+        waiting = state in self.listening and self._has_robot
+        self._statistics.wait(self.steady_time() if waiting else None)
+
+    def _forget(self) -> None:
+        """Return to the state before it was configured."""
+        self._refusals.clear()
+        while self._configured:
+            self.destroy_subscription(self._configured.pop())
+
+    def _unsubscribe(self) -> None:
+        while self._activated:
+            self.destroy_subscription(self._activated.pop())
+
     def start(self) -> bool:
-        """Begin to receive; see :meth:`listen`."""
-        return self.listen()
+        """Configure and activate, if ``autostart`` is true. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        transitions = (self.trigger_configure, self.trigger_activate)
+        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
 
-    def listen(self) -> bool:
-        """Use the description in the parameters, or subscribe to descriptions; begin to receive.
-
-        False, and a log line, if the description is refused.
-        """
-        self._received = [
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Use the description in the parameters, or subscribe to descriptions."""
+        self._configured = [
             self.subscribe("~/gravity", self._on_gravity),
             self.subscribe("~/payload", self._on_payload),
         ]
         given = self._settings.robot_description
-        if not given:
-            take = self.subscribe("robot_description", lambda one: self._describe(one.data))
-            self._received.append(take)
-        else:
+        if given:
             try:
-                if not self._describe(text_of(given)):
-                    return False
+                described = self._describe(text_of(given))
             except MbsError as error:
                 self.get_logger().error(str(error))
-                return False
-        self._received += self._inputs()
-        return True
+                described = False
+            if not described:
+                self._forget()
+                return TransitionCallbackReturn.FAILURE
+        else:
+            take = self.subscribe("robot_description", lambda one: self._describe(one.data))
+            self._configured.append(take)
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unsubscribe from the robot's state; the model stays."""
+        self._unsubscribe()
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End all activity."""
+        self.on_deactivate(state)
+        self._forget()
+        self._enter("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Return to the state before it was configured after an error in a transition."""
+        # rclpy does not log the error
+        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
+        self.on_deactivate(state)
+        return self.on_cleanup(state)
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)
@@ -85,17 +136,24 @@ class DescribedNode(BaseNode):
         if self._try("payload", lambda: self._set_load(load)):
             self.get_logger().info(messages.payload_line(load), throttle_duration_sec=LOG_PERIOD)
 
-    def _waiting_for_description(self, refused: str) -> str:
-        """Return that the node waits for a description; ``refused``: why the latest was refused."""
-        topic = self.resolve_topic_name("robot_description")
-        why = f"; the latest was refused: {refused}" if refused else ""
-        return f"waiting for a robot_description on {topic}{why}"
+    def _waiting_for(self, refused: str) -> str:
+        """Return what the node waits for before it can publish; empty if nothing is missing.
 
-    def _waiting_for_messages(self, topic: str) -> str:
-        """Return that no message of a topic was valid so far; empty if one was."""
+        ``refused`` says why the latest description was refused.
+        """
+        if self._lifecycle != "active":
+            return f"waiting for a lifecycle transition: the state is {self._lifecycle!r}"
+        if not self._has_robot:
+            return self._waiting_for_description(refused)
         if self._statistics.last_valid is not None:
             return ""
         rejected = self._statistics.last_rejection
-        return f"waiting for {topic} on {self.resolve_topic_name(topic)}" + (
+        return f"waiting for {self.readings} on {self.resolve_topic_name(self.readings)}" + (
             f"; the latest was rejected: {rejected}" if rejected else ""
         )
+
+    def _waiting_for_description(self, refused: str) -> str:
+        """Return that the node waits for a description, and why the latest was refused."""
+        topic = self.resolve_topic_name("robot_description")
+        why = f"; the latest was refused: {refused}" if refused else ""
+        return f"waiting for a robot_description on {topic}{why}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from rclpy.subscription import Subscription
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
@@ -23,6 +23,7 @@ from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics import publishers
+from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward
 from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
@@ -43,6 +44,7 @@ class DynamicsNode(DescribedNode):
         self._manager = ModelManager(self._settings)
         self._outputs = publishers.Outputs(self)
         self._input: JointInput | None = None
+        self._base: BaseInput | None = None
         self._contact = Contact()
         self._gravity_share = GravityShare()
         self._missing = self._no_velocity = ""
@@ -53,9 +55,41 @@ class DynamicsNode(DescribedNode):
         self._stale = False
         self._steady_timer(1.0, self._publish_diagnostics)
 
-    def _inputs(self) -> list[Subscription]:
-        self._feed_forward.listen(self._settings)
-        return [self.subscribe("joint_states", self._on_joint_states)]
+    # -- lifecycle -------------------------------------------------------------------------------
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Subscribe to joint states."""
+        self._activated = [self.subscribe("joint_states", self._on_joint_states)]
+        if self._settings.floating_base:
+            self._activated += [
+                self.subscribe("odom", self._on_odometry),
+                self.subscribe("imu", self._on_imu),
+            ]
+        self._enter("active")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._outputs.clear()
+        self._contact.restart()
+        self._input, self._base, self._measured = None, None, None
+        self._missing = self._no_velocity = ""
+        self._feed_forward.restart()
+        self._manager = ModelManager(self._settings)
+        self._enter("unconfigured")
+
+    @property
+    def _has_robot(self) -> bool:
+        return self._manager.robot is not None
+
+    def _enter(self, state: str) -> None:
+        super()._enter(state)
+        self._stale = False
+        self._listen()
+
+    def _listen(self) -> None:
+        """Offer the topics on request that state and settings ask for."""
+        self._feed_forward.listen(self._settings, self._lifecycle == "active")
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -77,13 +111,15 @@ class DynamicsNode(DescribedNode):
             velocity_from_position=self._settings.velocity_from_position,
             fixed=self._settings.fixed,
         )
+        if self._settings.floating_base:
+            settings = robot.settings
+            self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
         self._gravity_share = GravityShare()
         self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
-        self._stale = False
-        self._statistics.wait(self.steady_time())
+        self._enter(self._lifecycle)
         self._log_model(
             f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
             f"back end {robot.backend}, bodies {listed(robot.bodies)}",
@@ -124,13 +160,22 @@ class DynamicsNode(DescribedNode):
         if reading.repeated:
             return
         self._measured = reading.q.copy()
+        base = None
+        if self._base is not None:
+            base = self._base.state(begin, self._settings.stale_timeout)
+            if base is None:
+                text = "neither odom nor imu state it, or not within stale_timeout"
+                self.warn("no base", f"the state of the floating base is unknown: {text}")
+                return
         observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
         if answering or observes:
-            results = robot.evaluate(reading.q, reading.qd)
+            results = robot.evaluate(reading, base)
             if observes:
                 self._contact.update(robot, reading, results)
-                self._gravity_share.note(begin, reading.q, reading.qd, reading.efforts.tau)
+                if base is None:
+                    tau = reading.efforts.tau
+                    self._gravity_share.note(begin, reading.q, reading.qd, tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -143,11 +188,39 @@ class DynamicsNode(DescribedNode):
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
         lacks = needing and why_not
         self._no_velocity = f"no {' and '.join(needing)}: {why_not}" if lacks else ""
-        self._missing = self._contact.lacking(robot.settings)
+        self._missing = self._contact.lacking(robot.settings, results.missing)
         if self._no_velocity:
             self.warn("no velocity", self._no_velocity)
         elif self._missing:
             self.warn("no effort", self._missing)
+
+    def _on_odometry(self, message: Any) -> None:
+        if self._base is None:
+            return
+        pose, twist = message.pose.pose, message.twist.twist
+        refused = self._base.odometry(
+            message.header.frame_id,
+            message.child_frame_id,
+            messages.components(pose.position),
+            messages.components(pose.orientation),
+            messages.components(twist.angular) + messages.components(twist.linear),
+            self.steady_time(),
+        )
+        if refused:
+            self.warn("odometry", f"odom rejected: {refused}")
+
+    def _on_imu(self, message: Any) -> None:
+        if self._base is None:
+            return
+        refused = self._base.imu(
+            message.header.frame_id,
+            messages.components(message.orientation),
+            messages.components(message.angular_velocity),
+            self.steady_time(),
+            self._settings.stale_timeout,
+        )
+        if refused:
+            self.warn("imu", f"imu rejected: {refused}")
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
@@ -167,10 +240,7 @@ class DynamicsNode(DescribedNode):
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics
         stale_for = statistics.stale_for(now, settings.stale_timeout)
-        missing = self._waiting_for_messages("joint_states")
-        if self._manager.robot is None:
-            missing = self._waiting_for_description(self._manager.refused)
-        self._remind("waiting", missing)
+        self._remind("waiting", self._waiting_for(self._manager.refused))
         self._remind_of_clock()
         if stale_for is not None and not self._stale and statistics.last_valid is not None:
             self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
@@ -179,6 +249,7 @@ class DynamicsNode(DescribedNode):
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
         status = messages.input_status(
+            self._lifecycle,
             statistics.report(now),
             stale_for,
             stale_joints,
@@ -186,11 +257,14 @@ class DynamicsNode(DescribedNode):
         )
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
-        if settings.observed:
-            unheld = self._gravity_share.problem(robot.model) if robot is not None else ""
-            self._remind("gravity in efforts", unheld)
-            problem, answered = self._missing or unheld, statistics.last_valid is not None
-            statuses.append(publishers.effort_status(self._contact, problem, answered))
+        if settings.needs_effort and self._lifecycle == "active":
+            problem = self._missing
+            if robot is not None and settings.observed and not settings.floating_base:
+                unheld = self._gravity_share.problem(robot.model)
+                self._remind("gravity in efforts", unheld)
+                problem = problem or unheld
+            answered = statistics.last_valid is not None
+            statuses.append(publishers.effort_status(settings, self._contact, problem, answered))
         if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))
@@ -210,7 +284,7 @@ class DynamicsNode(DescribedNode):
         if self._input is not None:
             self._input.stale_timeout = settings.stale_timeout
             self._input.velocity_from_position = settings.velocity_from_position
-        self._feed_forward.listen(settings)
+        self._listen()
         if self._manager.robot is not None:
             self._arrange(self._manager.robot)
         try:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
@@ -43,17 +43,15 @@ from mbs_dynamics.ros.process import run
 PERIOD = 0.01
 """Period in s of the commands while torques act, beside those that answer joint_states."""
 
-CONFIGURED = ("inactive", "active")
-"""The states of the lifecycle in which the node receives messages, and torques can be enabled."""
-
 LOOK_PERIOD = 0.1
 """Period in s at which controllers and publishers are checked while torques are commanded."""
 
 
-class GravityCompensationNode(DescribedNode, LifecycleNode):
+class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
+    listening = ("inactive", "active")
     controls = "gravity compensation"
     """Name of the controlled function in log messages."""
 
@@ -104,14 +102,14 @@ class GravityCompensationNode(DescribedNode, LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot: its description, unless a parameter states it, and its state."""
-        if not self.listen():
-            self._forget()
-            return TransitionCallbackReturn.FAILURE
-        self._outputs.open()
-        self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
+        done = super().on_configure(state)
+        if done == TransitionCallbackReturn.SUCCESS:
+            self._outputs.open()
+            self._configured += self._inputs()
+        return done
 
     def _inputs(self) -> list[Subscription]:
+        """Subscribe to the state of the robot."""
         inputs = [self.subscribe("joint_states", self._on_joint_states)]
         if self._settings.use_imu:
             inputs.append(self.subscribe("imu", self._on_imu))
@@ -201,15 +199,13 @@ class GravityCompensationNode(DescribedNode, LifecycleNode):
         self._enter("finalized")
         return TransitionCallbackReturn.FAILURE
 
-    def _forget(self) -> None:
-        """Unsubscribe from the robot."""
-        self._refusals.clear()
-        while self._received:
-            self.destroy_subscription(self._received.pop())
+    @property
+    def _has_robot(self) -> bool:
+        return self._core.arm is not None
 
     def _enter(self, state: str) -> None:
-        self._lifecycle = state
-        why = "" if state in CONFIGURED else f"the lifecycle state is {state!r}"
+        super()._enter(state)
+        why = "" if state in self.listening else f"the lifecycle state is {state!r}"
         self._core.forbidden = f"{why}; configure the node first" if why else ""
         if self._shutting_down:
             self._core.forbidden = "the node is about to end"
@@ -440,7 +436,7 @@ class GravityCompensationNode(DescribedNode, LifecycleNode):
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""
-        if self._lifecycle not in CONFIGURED or self._core.state != "disabled":
+        if self._lifecycle not in self.listening or self._core.state != "disabled":
             self._remind("enabling", "")
             return
         problems = self._problems(now, self._outputs.other_publishers())

@@ -162,6 +162,11 @@ class DescriptionSettings(FrameSettings, InputSettings):
         "Text of a URDF, or path of a URDF or .xacro file. Empty: the topic is used.",
         read_only=True,
     )
+    autostart: bool = parameter(
+        True,
+        "Configure and activate on start. False: wait for lifecycle transitions.",
+        read_only=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,16 @@ def in_command(context: LaunchContext, prefix: str = "") -> dict[str, Any]:
     return flattened(given)
 
 
+def numbers(context: LaunchContext, name: str) -> list[float]:
+    """Return the numbers in a launch argument such as "[0, -1.2]"; none if it is empty."""
+    text = value(context, name)
+    given = read_yaml(text) if text else []
+    try:
+        return [float(x) for x in given]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} is {text!r}; must be a list of numbers") from None
+
+
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters of which texts stay texts: launch would read them as YAML."""
     return {

@@ -26,6 +26,7 @@ from geometry_msgs.msg import (
     TwistStamped,
     Vector3,
     Vector3Stamped,
+    VelocityStamped,
     Wrench,
     WrenchStamped,
 )
@@ -52,8 +53,8 @@ ENVIRONMENT = ("payload", "gravity")
 UNIT_QUATERNION = 1e-3
 """How far the length of a quaternion may be from one."""
 
-ENERGIES = "kinetic_J,potential_J"
-"""Label of an energy message."""
+ENERGIES = ("kinetic_J", "potential_J", "power_W")
+"""Labels of an energy message, joined by commas; the power may be missing."""
 
 
 def _doubles(values: FloatArray | Sequence[float]) -> array[float]:
@@ -93,6 +94,22 @@ def twist_message(stamp: Time, frame_id: str, V: FloatArray) -> TwistStamped:
     angular, linear = _screw(V)
     header = Header(stamp=stamp, frame_id=frame_id)
     return TwistStamped(header=header, twist=Twist(angular=angular, linear=linear))
+
+
+def velocity_message(
+    stamp: Time, body: str, reference: str, frame_id: str, V: FloatArray
+) -> VelocityStamped:
+    """Return the twist V (6,) of the frame ``body`` with respect to the frame ``reference``.
+
+    It is measured at the origin of ``frame_id`` and resolved in its axes; tf2 can transform it.
+    """
+    angular, linear = _screw(V)
+    return VelocityStamped(
+        header=Header(stamp=stamp, frame_id=frame_id),
+        body_frame_id=body,
+        reference_frame_id=reference,
+        velocity=Twist(angular=angular, linear=linear),
+    )
 
 
 def wrench_message(stamp: Time, frame_id: str, W: FloatArray) -> WrenchStamped:
@@ -241,18 +258,18 @@ def trajectory_of(message: JointTrajectory) -> Trajectory | None:
     )
 
 
-def topic_names(links: Iterable[str]) -> dict[str, str]:
+def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
     """Return a valid and visible topic name for each link.
 
     Characters that ROS does not allow in a topic become underscores. A name that begins with a
-    digit or an underscore (which would hide the topic) gets the prefix ``link_``; a name that is
-    taken gets a number as suffix.
+    digit or an underscore (which would hide the topic) gets the prefix ``link_`` (or another kind);
+    a name that is taken gets a number as suffix.
     """
     names: dict[str, str] = {}
     for link in links:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", link)
         if not re.match(r"[A-Za-z]", plain):
-            plain = f"link_{plain.lstrip('_')}"
+            plain = f"{kind}_{plain.lstrip('_')}"
         name, number = plain, 2
         while name in names.values():
             name, number = f"{plain}_{number}", number + 1
@@ -287,21 +304,25 @@ def status(
 
 
 def input_status(
+    state: str,
     report: Report,
     stale_for: float | None,
     stale_joints: Sequence[str],
     kind: str = "joint_states",
     missing: str = "",
 ) -> DiagnosticStatus:
-    """Return the state of the input of a node: rates and rejections.
+    """Return the state of the input of a node in a state of the lifecycle: rates and rejections.
 
     ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints;
     ``kind`` names the messages; ``missing`` are results that these do not allow.
     """
     values: dict[str, object] = {
+        "lifecycle state": state,
         "joints not fresh": ", ".join(stale_joints) or "none",
         **report.values,
     }
+    if state != "active":
+        return status("input", f"not active: {state}", values)
     rejected = error = ""
     if report.rejected:
         last = report.values["last rejection"]

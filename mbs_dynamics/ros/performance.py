@@ -48,8 +48,8 @@ class InputStatistics:
         """Record a valid message that is not answered."""
         self.last_valid = begin
 
-    def wait(self, since: float) -> None:
-        """Expect messages from this time on."""
+    def wait(self, since: float | None) -> None:
+        """Expect messages from this time on; None expects none."""
         self._waiting_since = since
 
     def stale_for(self, now: float, timeout: float) -> float | None:

@@ -132,10 +132,17 @@ def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[LinkLoad]:
     return loads
 
 
-def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[LinkLoad] = ()) -> Model:
+def model_of(
+    text: str,
+    root: str = "",
+    tip: str = "",
+    loads: Iterable[LinkLoad] = (),
+    *,
+    floating_base: bool = False,
+) -> Model:
     """Return the model that the text of a URDF describes, from link ``root`` to link ``tip``.
 
-    All joints have one degree of freedom.
+    All joints but that of a ``floating_base`` have one degree of freedom.
 
     ``loads`` are permanent: they become part of the bodies that carry them. Its warnings are in
     ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`with_load` raises.
@@ -144,8 +151,10 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[LinkLoad]
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        model = Model.from_urdf(text, root=root or None, tip=tip or None)
-    check_single(model.joints, "robot_description")
+        model = Model.from_urdf(
+            text, root=root or None, tip=tip or None, floating_base=floating_base
+        )
+    check_single(model.joints, "robot_description", *model.joint_names[:floating_base])
     for load in loads:
         model = with_load(model, load)
     return model.loaded() if model.payloads else model

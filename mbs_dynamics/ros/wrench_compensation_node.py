@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.subscription import Subscription
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
@@ -42,6 +42,7 @@ class WrenchCompensationNode(DescribedNode):
     """
 
     interface = WRENCH_COMPENSATION_NODE
+    readings = "wrench"
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -59,6 +60,7 @@ class WrenchCompensationNode(DescribedNode):
         elif self._path is not None:
             check_writable("calibration_file", self._path)  # ~/fit will write it
         self._outgoing = [self.advertise(topic) for topic in ("~/wrench", "~/tool_wrench")]
+        self._enter("unconfigured")
         self._serve("~/take_pose", ForceSensor.take_pose)
         self._serve("~/fit", self._fit)
         self._serve("~/restart", self._restart)
@@ -68,11 +70,28 @@ class WrenchCompensationNode(DescribedNode):
     def _serve(self, service: str, action: Callable[[ForceSensor, float], str]) -> None:
         self.answer(service, lambda _: action(self._described(), time.monotonic()))
 
-    def _inputs(self) -> list[Subscription]:
-        return [
+    # -- lifecycle ---------------------------------------------------------------------------------
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Subscribe to the sensor and the robot's state."""
+        self._activated = [
             self.subscribe("joint_states", self._on_joint_states),
             self.subscribe("wrench", self._on_wrench),
         ]
+        self._enter("active")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        super()._forget()
+        if self._sensor is not None:
+            self._calibration = self._sensor.calibration
+        self._sensor, self._input, self._refused = None, None, ""
+        self._gravity, self._loads = LinkGravity("", self._settings.gravity), []
+        self._enter("unconfigured")
+
+    @property
+    def _has_robot(self) -> bool:
+        return self._sensor is not None
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -102,7 +121,7 @@ class WrenchCompensationNode(DescribedNode):
         sensor.calibration = self._sensor.calibration if self._sensor else self._calibration
         self._sensor, self._input, self._text = sensor, joints, text
         self._gravity, self._loads = gravity, loads
-        self._statistics.wait(time.monotonic())
+        self._enter(self._lifecycle)
         line = f"model {quoted(model.name)}: sensor {sensor.link!r}, tool {sensor.tool!r}"
         self._log_model(line, [*remarks, *remarks_about(model)])
         return True
@@ -194,12 +213,12 @@ class WrenchCompensationNode(DescribedNode):
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
-        self._remind("waiting", self._waiting_for())
+        self._remind("waiting", self._waiting_for(self._refused))
         self._remind_of_clock()
         report = self._statistics.report(now)
         stale_for = self._statistics.stale_for(now, STALE_TIMEOUT)
         stale = self._input.stale(now) if self._input is not None else []
-        status = messages.input_status(report, stale_for, stale, "wrenches")
+        status = messages.input_status(self._lifecycle, report, stale_for, stale, "wrenches")
         name = self._sensor.model.name if self._sensor is not None else ""
         self._report([status, self._sensor_status()], name)
 
@@ -219,12 +238,9 @@ class WrenchCompensationNode(DescribedNode):
             "sensor", summary, values, warning=unknown, error=error, refusals=self._refusals
         )
 
-    def _waiting_for(self) -> str:
-        """Return what the node waits for before it can publish; empty if nothing is missing."""
-        if self._sensor is None:
-            return self._waiting_for_description(self._refused)
-        missing = self._waiting_for_messages("wrench")
-        if not missing and self._sensor.calibration is None:
+    def _waiting_for(self, refused: str) -> str:
+        missing = super()._waiting_for(refused)
+        if not missing and self._described().calibration is None:
             return "waiting for bias and weight of the tool: call ~/take_pose in still poses, ~/fit"
         return missing
 

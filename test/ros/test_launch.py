@@ -57,8 +57,8 @@ def installed(tmp_path, monkeypatch):
 def test_launch_with_a_xacro_file(installed, tmp_path):
     robot = tmp_path / "pendulum.urdf.xacro"
     robot.write_text(PENDULUM, encoding="utf-8")
-    arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "algorithm:=spatial"]
-    arguments.append("params:={representation: body_fixed}")
+    arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "representation:=body_fixed"]
+    arguments.append("algorithm:=spatial")
     with Launched(*arguments) as process, Probe(process) as probe:
         probe.hear("gravity_torques", "twist/rod")
         tau, twist = probe.answer(["gravity_torques", "twist/rod"], ["hinge"], [np.pi / 6.0], [1.0])
@@ -86,6 +86,7 @@ def refusal(name, *arguments):
     [
         ("dynamics", "urdf:=~/no.urdf", "urdf: there is no file '/[^~]*/no.urdf'"),
         ("dynamics", "params:=max_rate", "params is 'max_rate'; must be \"{name: value, ...}\""),
+        ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; must be a list"),
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "brakes:=maybe", "Cannot convert value 'maybe'"),
         ("command_watchdog", "command_timeout:=soon", "could not convert string to float: 'soon'"),

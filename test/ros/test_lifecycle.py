@@ -23,6 +23,7 @@ from waiting import TIMEOUT
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import gravity_compensation_node
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
 pytestmark = pytest.mark.usefixtures("ros")
@@ -33,11 +34,13 @@ GIVEN = {"robot_description": str(robot_path("arm7")), "autostart": False}
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
 
-@pytest.fixture
-def node():
+@pytest.fixture(params=[DynamicsNode, GravityCompensationNode])
+def node(request):
     overrides = [Parameter(name, value=value) for name, value in GIVEN.items()]
-    made = GravityCompensationNode(namespace="lifecycle_errors", parameter_overrides=overrides)
+    made = request.param(namespace="lifecycle_errors", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS
+    if request.param is DynamicsNode:
+        assert made.trigger_activate() == SUCCESS
     yield made
     made.destroy_node()
 
@@ -113,6 +116,11 @@ def heard(node):
     return {Path(s.topic_name).name for s in node.subscriptions} - {"parameter_events"}
 
 
+def end(node):
+    """Trigger the transition that ends the subscription to joint states."""
+    return (node.trigger_deactivate if isinstance(node, DynamicsNode) else node.trigger_cleanup)()
+
+
 def test_after_an_error_it_is_unconfigured_and_can_begin_anew(node, monkeypatch):
     listening = heard(node)
     assert "joint_states" in listening
@@ -126,18 +134,19 @@ def test_after_an_error_it_is_unconfigured_and_can_begin_anew(node, monkeypatch)
             return destroy(subscription)
 
         patched.setattr(node, "destroy_subscription", fails_once)
-        assert node.trigger_cleanup() == ERROR
+        assert end(node) == ERROR
     assert node.trigger_configure() == SUCCESS  # which is possible when unconfigured only
     assert heard(node) <= listening
 
 
+@pytest.mark.parametrize("node", [GravityCompensationNode], indirect=True)
 def test_if_that_fails_as_well_torques_cannot_be_enabled(node, monkeypatch):
     def fails(_):
         raise RuntimeError("spoilt")
 
     with monkeypatch.context() as patched:
         patched.setattr(node, "destroy_subscription", fails)
-        assert node.trigger_cleanup() == ERROR
+        assert end(node) == ERROR
     answer = ask(node)
     assert not answer.success
     assert "configure the node first" in answer.message

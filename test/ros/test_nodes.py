@@ -92,7 +92,8 @@ def ends(node):
 
     def short(name):
         name = name.replace(f"{full}/", "~/", 1).removeprefix(f"{namespace}/")
-        return re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", name)
+        name = re.sub(r"^(~/(?:twist|velocity|jacobian))/\w+", r"\1/<body>", name)
+        return re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", name)
 
     topics = [(one, one.msg_type) for one in node.publishers]
     topics += [(one, one.msg_type) for one in node.subscriptions]
@@ -116,9 +117,12 @@ def page_of(name):
 
 
 REQUESTED = {
-    "dynamics_node": {"publish": PUBLISHED},
+    "dynamics_node": {
+        "publish": PUBLISHED,
+        "joint_wrenches": ["joint4"],
+    },
     "gravity_compensation_node": {"use_imu": True},
-    "simulator_node": {"publish_clock": True},
+    "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
 }
 
 
@@ -215,6 +219,7 @@ FILE = {"robot_description": str(ARM7)}
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
         ("dynamics_node", {"publish": ["twist"]}, "publish has 'twist'"),
         ("dynamics_node", {"bodies": ["a", "b", "a"]}, "bodies"),
+        ("dynamics_node", {"joint_wrenches": ["a", "a"]}, "joint_wrenches"),
         ("dynamics_node", {"desired_joints": ["b", "b"]}, "desired_joints"),
         ("dynamics_node", {"gravity": [0.0, 0.0, -981.0]}, "gravity"),
         ("dynamics_node", {"observer_gain": 0.0}, "observer_gain"),
@@ -236,6 +241,7 @@ FILE = {"robot_description": str(ARM7)}
         ("simulator_node", {"robot_description": "arm.urdf"}, "arm.urdf"),
         ("simulator_node", FILE | {"joints": ["joint9"]}, "no joint 'joint9'"),
         ("simulator_node", FILE | {"joint_damping": [-1.0]}, "joint_damping"),
+        ("simulator_node", FILE | {"contact_planes": [0.0, 0.0, 1.0]}, "contact_planes"),
         ("simulator_node", FILE | {"rate": 0.0}, "rate"),
         ("simulator_node", FILE | {"initial_positions": [1.0, 2.0]}, "initial_positions"),
         ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),

@@ -51,6 +51,8 @@ def test_stale_only_while_messages_are_expected():
     assert counts.stale_for(102.8, 0.5) == pytest.approx(1.0)
     counts.wait(103.0)
     assert counts.stale_for(103.2, 0.5) is None
+    counts.wait(None)
+    assert counts.stale_for(200.0, 0.5) is None
 
 
 @pytest.mark.parametrize(("rate", "passed"), [(0.0, 1000), (500.0, 500), (300.0, 300), (1.0, 1)])

@@ -66,10 +66,7 @@ def test_the_arm_floats_once_gravity_is_compensated(installed, tmp_path, real):
     file = tmp_path / "real.yaml"
     section = {"/**/gravity_compensation_node": {"ros__parameters": REAL}}
     file.write_text(yaml.safe_dump(section), encoding="utf-8")
-    given = [
-        f"gravity_compensation_params_file:={file}",
-        f"params:={{initial_positions: {POSTURE}}}",
-    ]
+    given = [f"gravity_compensation_params_file:={file}", f"initial_positions:={POSTURE}"]
     given = given if real else ["algorithm:=hybrid"]  # of all three nodes
     given = [*given, f"gravity_compensation_params:={PATIENT}"]
     with Launched(*given) as process, Watcher(process) as probe:

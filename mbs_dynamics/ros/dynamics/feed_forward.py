@@ -152,12 +152,12 @@ class FeedForward:
         self._began: float | None = None
         """When servo goals began to lead desired points, in s."""
 
-    def listen(self, settings: DynamicsSettings) -> None:
-        """Create the topics that the settings ask for, and destroy others."""
+    def listen(self, settings: DynamicsSettings, active: bool) -> None:
+        """Create the topics that the settings ask for in an active node, or destroy them."""
         topics: list[str] = []
-        if settings.asks(DESIRED):
+        if active and settings.asks(DESIRED):
             topics += [TORQUES, TRAJECTORY_TORQUES]
-        if settings.servos_file:
+        if active and settings.servos_file:
             topics += [GOALS, TRAJECTORY_GOALS]
         if topics == [*self._publishers]:
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mbs_dynamics.control.settings import VelocitySettings, algorithm_setting
-from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError, listed
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.dynamics.outputs import EFFORTS, OUTPUTS, Output
 from mbs_dynamics.ros.interface import (
@@ -18,6 +18,7 @@ from mbs_dynamics.ros.interface import (
     JOINT_STATES,
     LATEST,
     PAYLOAD,
+    SENSOR_DATA,
     DescriptionSettings,
     GravitySettings,
     Interface,
@@ -32,7 +33,7 @@ CHOICES = (*REPRESENTATIONS, "auto")
 DESIRED = "desired_torques"
 """Torques of desired motions, which ``publish`` lists as well."""
 
-PUBLISHED = (*(one.name for one in OUTPUTS), DESIRED)
+PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish")), DESIRED)
 """Valid entries of ``publish``."""
 
 
@@ -71,6 +72,26 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         "link; that of the longest branch first.",
         once="link",
         constraints="Names of moving links, each at most once.",
+    )
+    floating_base: bool = parameter(
+        False,
+        "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
+        "angular rate on imu.",
+        read_only=True,
+        constraints="Not with external_torques, tool_wrench and desired_torques in publish, and "
+        "not with servos_file.",
+    )
+    odom_frame: str = parameter(
+        "odom",
+        "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
+        "resolved in its axes.",
+        read_only=True,
+    )
+    joint_wrenches: tuple[str, ...] = parameter(
+        (),
+        "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
+        "as that of a force-torque sensor included. Empty: none.",
+        once="joint",
     )
     observer_gain: float = parameter(
         20.0,
@@ -124,6 +145,12 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
                 "velocity in the root's, but a TwistStamped has one frame: choose another "
                 "representation, or mixed without twists in publish"
             )
+        fixed_only = [DESIRED, *(one.name for one in OUTPUTS if one.fixed_base_only)]
+        wrong = [name for name in self.publish if name in fixed_only]
+        if self.floating_base and wrong:
+            raise ArgumentError(f"floating_base does not go with {listed(wrong)} in publish")
+        if self.floating_base and self.servos_file:
+            raise ArgumentError("floating_base does not go with servos_file")
 
     @property
     def body_representation(self) -> str:
@@ -133,7 +160,7 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
     @cached_property
     def asked(self) -> tuple[Output, ...]:
         """The results that are published."""
-        return tuple(one for one in OUTPUTS if self.asks(one.name))
+        return tuple(one for one in OUTPUTS if one.asked(self))
 
     def asks(self, name: str) -> bool:
         """Return whether a result is published."""
@@ -154,6 +181,16 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         """The published topics of the momentum observer, which runs if there are any."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
+    @cached_property
+    def needing_effort(self) -> tuple[str, ...]:
+        """The other published results that need efforts, in words."""
+        return tuple(one.needs_effort for one in self.asked if one.needs_effort)
+
+    @cached_property
+    def needs_effort(self) -> bool:
+        """Whether a published topic needs efforts."""
+        return bool(self.observed or self.needing_effort)
+
 
 IN_PUBLISH = f"{DESIRED} in publish"
 TORQUES_OR_GOALS = f"{IN_PUBLISH}, or servos_file"
@@ -169,6 +206,20 @@ DYNAMICS_NODE = Interface(
         GRAVITY,
         PAYLOAD,
         Topic(
+            "odom",
+            "nav_msgs/msg/Odometry",
+            "Pose of the root link in odom_frame, and its twist in the root link.",
+            SENSOR_DATA,
+            condition="floating_base",
+        ),
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "Orientation and angular rate of a link fixed to the base, used without odometry.",
+            SENSOR_DATA,
+            condition="floating_base",
+        ),
+        Topic(
             "~/desired",
             "trajectory_msgs/msg/JointTrajectoryPoint",
             "Point of a trajectory, for the joints desired_joints.",
@@ -183,8 +234,8 @@ DYNAMICS_NODE = Interface(
     ),
     published=(
         *(
-            Topic(f"~/{x.topic}", x.type, x.description, condition=f"{x.name} in publish")
-            for x in OUTPUTS
+            Topic(f"~/{one.topic}", one.type, one.description, condition=one.condition)
+            for one in OUTPUTS
         ),
         Topic(
             "~/desired_torques",
@@ -214,4 +265,5 @@ DYNAMICS_NODE = Interface(
         ),
         DIAGNOSTICS,
     ),
+    lifecycle=True,
 )

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.coordinates import velocity_names
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.contact import Contact
+    from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
     from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
@@ -34,14 +36,26 @@ class Output(ABC):
     name: ClassVar[str]
     """As the parameter ``publish`` lists it."""
     topic: ClassVar[str]
-    """Name of the topic in ``~/``, with ``<body>`` where there is one for each body."""
+    """Name of the topic in ``~/``, with ``<body>`` or ``<joint>`` where there is one for each."""
     type: ClassVar[str]
     description: ClassVar[str]
     default: ClassVar[bool] = False
     """Whether it is published by default."""
+    fixed_base_only: ClassVar[bool] = False
     needs_velocity: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     """Whether the momentum observer estimates it, which needs efforts."""
+    needs_effort: ClassVar[str] = ""
+    """The part of it that needs efforts without the observer, in words."""
+
+    @property
+    def condition(self) -> str:
+        """The parameter that asks for it, in words."""
+        return f"{self.name} in publish"
+
+    def asked(self, settings: DynamicsSettings) -> bool:
+        """Return whether the settings ask for it."""
+        return self.name in settings.publish
 
     @abstractmethod
     def algorithms(self, robot: Robot) -> Algorithms:
@@ -49,7 +63,7 @@ class Output(ABC):
 
     @abstractmethod
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        """Return the message with a :meth:`value`, for the body number ``k``."""
+        """Return the message with a :meth:`value`, for the body or joint number ``k``."""
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         """Return what the message is to hold; None if there is nothing to publish.
@@ -81,6 +95,10 @@ class GravityTorques(Output):
 
         return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
 
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        tau = results[self.name]
+        return None if tau is None else tau[results.base_freedoms :]
+
 
 class BiasTorques(GravityTorques):
     """Bias torques of the joints."""
@@ -94,6 +112,34 @@ class BiasTorques(GravityTorques):
 
     def algorithms(self, robot: Robot) -> Algorithms:
         return {self.name: _recursion(mbs.bias_torques, robot)}
+
+
+class BaseWrench(Output):
+    """Wrench on a floating base, the first rows of the bias or gravity torques."""
+
+    name = topic = "base_wrench"
+    type = WRENCH
+    description = (
+        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
+        "~/gravity_torques, in N and N m."
+    )
+    condition = "floating_base"
+
+    def asked(self, settings: DynamicsSettings) -> bool:
+        return settings.floating_base
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {}
+
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        bias = results["bias_torques"]
+        tau = results["gravity_torques"] if bias is None else bias
+        return None if tau is None else tau[:6]
 
 
 class Twists(Output):
@@ -116,6 +162,29 @@ class Twists(Output):
         return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
 
 
+class Velocities(Twists):
+    """Twists of the bodies with their frames."""
+
+    name = "velocities"
+    topic = "velocity/<body>"
+    type = "geometry_msgs/msg/VelocityStamped"
+    description = (
+        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
+        "in its axes. tf2 can transform it."
+    )
+    default = False
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        spatial = robot.settings.body_representation == "spatial"
+        rep = "spatial" if spatial else "body_fixed"
+        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import velocity_message
+
+        return velocity_message(stamp, *robot.velocity_frames(robot.bodies[k]), value)
+
+
 class Jacobians(Output):
     """Jacobians of the bodies."""
 
@@ -135,8 +204,8 @@ class Jacobians(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import jacobian_message
 
-        rep = robot.settings.body_representation
-        return jacobian_message(stamp, robot.joint_names, robot.bodies[k], rep, value)
+        names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
+        return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         return results[f"jacobian_{k}"]
@@ -155,7 +224,7 @@ class MassMatrix(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import array_message
 
-        names = ",".join(robot.joint_names)
+        names = ",".join(velocity_names(robot.model.joints))
         return array_message(stamp, value, (names, names))
 
 
@@ -176,12 +245,13 @@ class CenterOfMass(Output):
 
 
 class Energy(Output):
-    """Energies of the robot."""
+    """Energies of the robot, and the power of its efforts."""
 
     name = topic = "energy"
     type = ARRAY
-    description = "Kinetic and potential energy in J."
+    description = "Kinetic and potential energy in J, and the power of the efforts in W."
     needs_velocity = True
+    needs_effort = "the power on ~/energy"
 
     def algorithms(self, robot: Robot) -> Algorithms:
         kinetic = _recursion(mbs.kinetic_energy, robot)
@@ -190,12 +260,36 @@ class Energy(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import ENERGIES, array_message
 
-        return array_message(stamp, value, (ENERGIES,))
+        return array_message(stamp, value, (",".join(ENERGIES[: len(value)]),))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         if results["kinetic_energy"] is None:
             return None
-        return np.array([results["kinetic_energy"], results["potential_energy"]], float)
+        power = [] if results.power is None else [results.power]
+        return np.array([results["kinetic_energy"], results["potential_energy"], *power], float)
+
+
+class JointWrenches(Output):
+    """Wrenches that joints transmit."""
+
+    name = "joint_wrenches"
+    topic = "joint_wrench/<joint>"
+    type = WRENCH
+    description = "Wrench that the joint transmits to the link beyond it, in N and N m."
+    condition = "joint_wrenches"
+    needs_velocity = True
+
+    def asked(self, settings: DynamicsSettings) -> bool:
+        return bool(settings.joint_wrenches)
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
+        return {self.name: (mbs.joint_wrenches, options)}
+
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
 
 
 class ExternalTorques(Output):
@@ -207,6 +301,7 @@ class ExternalTorques(Output):
         "Torques in N m or N that the surroundings exert on the joints. A momentum observer "
         "estimates them from the efforts in joint_states."
     )
+    fixed_base_only = True
     needs_velocity = True
     observed = True
 
@@ -249,11 +344,14 @@ class ToolWrench(ExternalTorques):
 OUTPUTS: tuple[Output, ...] = (
     GravityTorques(),
     BiasTorques(),
+    BaseWrench(),
     Twists(),
+    Velocities(),
     Jacobians(),
     MassMatrix(),
     CenterOfMass(),
     Energy(),
+    JointWrenches(),
     ExternalTorques(),
     ToolWrench(),
 )

@@ -13,6 +13,7 @@ from rclpy.publisher import Publisher
 
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.performance import Report
@@ -45,13 +46,24 @@ class Outputs:
                 if value is not None:
                     publisher.publish(one.message(stamp, self._robot, k, value))
 
+    def clear(self) -> None:
+        """Destroy all publishers."""
+        while self._publishers:
+            self._node.destroy_publisher(self._publishers.popitem()[1])
+
 
 def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
-    """Yield the outputs that are asked for, the number of the body, and the topic."""
-    bodies = messages.topic_names(robot.bodies).values()
+    """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
+    owners = {
+        "<body>": messages.topic_names(robot.bodies).values(),
+        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
+    }
     for one in robot.settings.asked:
-        for k, name in enumerate(bodies if "<body>" in one.topic else ("",)):
-            yield one, k, "~/" + one.topic.replace("<body>", name)
+        group, _, placeholder = one.topic.partition("/")
+        if not placeholder:
+            yield one, 0, f"~/{group}"
+        for k, name in enumerate(owners.get(placeholder, ())):
+            yield one, k, f"~/{group}/{name}"
 
 
 # -- diagnostics -----------------------------------------------------------------------------------
@@ -74,10 +86,14 @@ def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> Diagnost
     )
 
 
-def effort_status(contact: Contact, missing: str, answered: bool) -> DiagnosticStatus:
+def effort_status(
+    settings: DynamicsSettings, contact: Contact, missing: str, answered: bool
+) -> DiagnosticStatus:
     """Return the state of what depends on efforts; ``missing`` says why something is missing."""
     summary = "efforts of all joints" if answered else "nothing received yet"
-    values: dict[str, object] = {"external torques of": ", ".join(contact.joints) or "none"}
+    values: dict[str, object] = {}
+    if settings.observed:
+        values["external torques of"] = ", ".join(contact.joints) or "none"
     wrench = contact.wrench
     if wrench is not None:
         values["wrench directions observed"] = f"{wrench.observed} of 6"

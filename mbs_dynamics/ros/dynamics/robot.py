@@ -30,12 +30,15 @@ from mbs_dynamics.control.environment import (
     with_gravity,
     with_load,
 )
+from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.position_arm import PositionArm
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.model.separation import separated
+from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
@@ -57,6 +60,12 @@ class Results:
 
     values: dict[str, Any]
     """The outputs of the kernel by name; without velocities those that need none."""
+    base_freedoms: int = 0
+    """Degrees of freedom of the base, which come first."""
+    power: float | None = None
+    """Power of the efforts in W; None without the efforts of all joints or without velocities."""
+    missing: str = ""
+    """Why results that need efforts are missing."""
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name)
@@ -86,6 +95,9 @@ class Robot:
             if model.frames[body].body == GROUND:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
         UnknownJointError.check(settings.desired_joints, model.joint_names)
+        children = {body.joint.name: body.name for body in model.bodies}
+        children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
+        UnknownJointError.check(settings.joint_wrenches, children)
         fixed_coordinates(self.joint_names, settings.fixed)
         self.servos: PositionArm | None = None
         if settings.servos_file:
@@ -93,6 +105,7 @@ class Robot:
                 self.servos = PositionArm.read(settings.servos_file, model)
             except ArgumentError as error:
                 raise ArgumentError(f"servos_file: {error}") from error
+        self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
@@ -102,8 +115,10 @@ class Robot:
         self._rest = np.zeros(model.n)
         self._compile()
         self._bind()
-        rest = self._rest
-        self.evaluate(rest, rest)  # compiles what remains
+        rest = np.zeros(len(self.joint_names))
+        base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
+        reading = Reading(rest, rest, "", Efforts(rest), 0, False)
+        self.evaluate(reading, base)  # compiles what remains
         if settings.answers_desired:
             self.torques_for(rest, rest, rest)
 
@@ -119,18 +134,23 @@ class Robot:
         )
         if self._kernel is not None:
             for name in COMPARED & self.algorithms.keys():
-                verify(self._kernel, getattr(mbs, name), self.model, name)
+                verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
         resting = [one for one in self.settings.asked if not one.needs_velocity]
         still = {name for one in resting for name in one.algorithms(self)}
         self._moving = set(self._outputs) - still
-        # velocity inputs imply positions
-        self._takes = sum(name in self._inputs for name in ("q", "qd"))
+        # acceleration inputs imply velocity inputs, and these imply positions
+        self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
 
     def _bind(self) -> None:
         """Store the inputs of the kernel that belong to the model."""
-        self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
+        on = self._model_of_kernel
+        self._of_model = model_inputs(on, self._kernel) if self._kernel else ()
+
+    @property
+    def _model_of_kernel(self) -> Model:
+        return separated(self.model, self.settings.joint_wrenches)
 
     def with_environment(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads; ``model`` is the same otherwise.
@@ -151,12 +171,17 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the n joints."""
-        return self.model.joint_names
+        """Names of the joints of joint_states: all but that of a floating base."""
+        return self.model.joint_names[self.settings.floating_base :]
 
     @property
     def root(self) -> str:
-        """The root link; its frame is the inertial one. Empty if the model has no such frame."""
+        """The root link; its frame is the inertial one. Empty if the model has no such frame.
+
+        With a floating base the frame of its pose.
+        """
+        if self.settings.floating_base:
+            return self.settings.odom_frame
         ground = (self.model.frames[name] for name in fixed_links(self.model))
         return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
@@ -168,19 +193,37 @@ class Robot:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
 
-    def evaluate(self, q: FloatArray, qd: FloatArray | None) -> Results:
+    def velocity_frames(self, body: str) -> tuple[str, str, str]:
+        """Return the frames of a body's velocity: body, root, and the one where it is measured.
+
+        No frame is at the body and has the axes of the root, as hybrid twists would need.
+        """
+        at_root = self.settings.body_representation == "spatial"
+        return self.frame(body), self.frame(), self.frame("" if at_root else body)
+
+    def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
 
-        One kernel computes them all. ``q`` and ``qd`` have the shape (n,).
+        One kernel computes them all. Without the efforts of all joints there is no power. ``base``
+        is the state of a floating base.
         """
-        values = self._computed(q, self._rest if qd is None else qd)
+        q, qd, efforts = reading.q, reading.qd, reading.efforts
+        if base is not None:
+            q = np.concatenate([base.q, q])
+            qd = None if qd is None else np.concatenate([base.qd, qd])
+        missing = efforts.why_not if qd is not None and self.settings.needs_effort else ""
+        rest = self._rest
+        values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
-        return Results(values)
+        power = None
+        if reading.qd is not None and efforts.complete and self.settings.needing_effort:
+            power = float(efforts.tau @ reading.qd)
+        return Results(values, 6 * self.settings.floating_base, power, missing)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        momentum = Results(self._computed(q, qd)).momentum
+        momentum = Results(self._computed(q, qd, self._rest)).momentum
         assert momentum is not None
         return momentum
 
@@ -189,11 +232,11 @@ class Robot:
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
-    def _computed(self, q: FloatArray, qd: FloatArray) -> dict[str, Any]:
+    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""
         if self._kernel is None:
             return {}
-        outputs = self._kernel(*(q, qd)[: self._takes], *self._of_model)
+        outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
         several = outputs if len(self._outputs) > 1 else (outputs,)
         return dict(zip(self._outputs, several, strict=True))
 
@@ -266,7 +309,13 @@ class ModelManager:
     def _build(self, text: str) -> None:
         try:
             settings = self.settings
-            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            model = model_of(
+                text,
+                settings.root,
+                settings.tip,
+                loads_of(settings.loads),
+                floating_base=settings.floating_base,
+            )
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])

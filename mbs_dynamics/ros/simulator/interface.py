@@ -80,6 +80,15 @@ class SimulatorSettings(RobotSettings):
         type="double_array",
         constraints=f"{FOR_EACH} None is negative.",
     )
+    contact_planes: tuple[float, ...] = parameter(
+        (),
+        "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
+        "root link. Solid is where normal . position < offset. Empty: none.",
+        unit="m",
+        type="double_array",
+        read_only=True,
+        constraints="Four finite numbers for each plane; no normal is zero.",
+    )
     initial_positions: tuple[float, ...] = parameter(
         (),
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "

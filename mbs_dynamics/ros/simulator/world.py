@@ -13,7 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkLoad, replaced, with_load
 from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
-from mbs_dynamics.integrate import JointForces, Stepper
+from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
@@ -29,6 +29,9 @@ INTEGRATOR = "semi_implicit_euler"
 DRIVE_DAMPING = 0.2
 """Share of its effort limit that a joint's damping exerts at its velocity limit, as in a geared
 drive, where the description states less damping."""
+
+CONTACT_STIFFNESS, CONTACT_DAMPING = 1e4, 100.0
+"""Of the planes, in N/m and N s/m: stiff, and stable at STEP for tools of 0.1 kg."""
 
 DISTURBANCE_DURATION = 0.2
 """Simulated time in s for which a wrench on ~/disturbance acts."""
@@ -87,6 +90,9 @@ class World:
         self.efforts = np.zeros(n)
         """(n,) efforts of the motors in the latest period, N m or N."""
         self.braked = settings.brakes
+        self.contact = contact_of(model, settings, float(self._step))
+        if self.contact is not None:
+            self.contact.check_step(self.initial[0])
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
@@ -117,7 +123,7 @@ class World:
         state = self.state
         try:
             for _ in range(self.steps):
-                state = self._stepper.step(state, efforts, self._step, self._wrenches)
+                state = self._stepper.step(state, efforts, self._step, self._applied(state))
         except MbsError as error:
             self.halted = f"at {self.time:.3f} s: {error}"
             return False
@@ -152,8 +158,14 @@ class World:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
         efforts = np.clip(efforts, -self.model.effort_limits, self.model.effort_limits)
         still = np.array([self.state[0], np.zeros(self.model.n)])
-        after = self._stepper.step(still, efforts, self._step, self._wrenches)
+        after = self._stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
+
+    def _applied(self, state: FloatArray) -> FloatArray:
+        """Return the wrenches (nb, 6) of disturbances and planes in a state (2, n)."""
+        if self.contact is None:
+            return self._wrenches
+        return self._wrenches + self.contact(self.time, *state)
 
     def change(self, settings: SimulatorSettings) -> None:
         """Continue under other settings. Raises ArgumentError if they do not fit the model."""
@@ -205,6 +217,21 @@ class World:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
         name, (q, qd) = self.model.joint_names[joint], state[:, joint]
         return f"the state diverged: {name} at {q:g} with a speed of {qd:g}"
+
+
+def contact_of(model: Model, settings: SimulatorSettings, step: float) -> ContactPlanes | None:
+    """Return the planes of the settings; raise ArgumentError or ModelError if they do not fit."""
+    numbers = settings.contact_planes
+    if not numbers:
+        return None
+    if len(numbers) % 4:
+        raise ArgumentError(
+            f"contact_planes has {len(numbers)} numbers; valid: four for each plane, its normal "
+            "and its offset"
+        )
+    rows, each = np.reshape(numbers, (-1, 4)).tolist(), (CONTACT_STIFFNESS, CONTACT_DAMPING)
+    planes = [Plane((x, y, z), offset, *each) for x, y, z, offset in rows]
+    return ContactPlanes(model, planes, step=step)
 
 
 def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:

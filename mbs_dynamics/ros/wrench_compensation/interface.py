@@ -107,4 +107,5 @@ WRENCH_COMPENSATION_NODE = Interface(
         Service("~/restart", TRIGGER, "Discard all poses. Bias and tool stay."),
         Service("~/zero", TRIGGER, "Lead the present mean output of the still arm to zero."),
     ),
+    lifecycle=True,
 )

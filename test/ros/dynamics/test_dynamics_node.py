@@ -127,7 +127,35 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     assert own.target.log.count("model 'panda'") == 1
 
 
-# -- end -------------------------------------------------------------------------------------------
+# -- lifecycle and end -----------------------------------------------------------------------------
+
+
+@started_with(autostart=False)
+def test_lifecycle(own):
+    assert own.lifecycle_state() == "unconfigured"
+    own.hear("gravity_torques")
+    own.describe(ARM7)
+    for change, state in (("configure", "inactive"), ("activate", "active")) * 2:
+        assert own.transition(change)
+        assert own.lifecycle_state() == state
+        if state == "active":
+            own.answer(["gravity_torques"], JOINTS, Q)
+            assert own.transition("deactivate")
+        own.health.clear()
+        before = own.latest_stamp
+        own.until(
+            lambda: own.input_value("lifecycle state") == "inactive",
+            again=lambda: own.send(JOINTS, Q),
+        )
+        own.known()
+        assert own.answered_since(before) == set()
+        if state == "active":
+            assert own.transition("cleanup")
+            assert own.lifecycle_state() == "unconfigured"
+            own.until(lambda: own.said("model") == "no robot_description yet")
+    assert own.transition("shutdown")
+    assert own.lifecycle_state() == "finalized"
+    assert own.target.stop() == 0
 
 
 @started_with(robot_description=FILE)

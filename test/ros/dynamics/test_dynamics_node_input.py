@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 from ros_bench import wrench_of
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
@@ -137,7 +137,7 @@ def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(benc
     assert (values["model"], values["joints"]) == ("arm7", "7")
     assert values["backend"] in BACKENDS
     level, _, values = bench.status("input")
-    assert (level, values["answered"]) == (OK, "2")
+    assert (level, values["lifecycle state"], values["answered"]) == (OK, "active", "2")
 
 
 NAN_AT_4 = np.where(np.arange(7) == 3, np.nan, Q)
@@ -212,17 +212,20 @@ def test_gravity_and_outputs_change_at_run_time(bench):
 
 def test_frames_have_their_prefix_and_follow_the_representation(asked):
     """And a payload, by the frame of TF or by the link, adds to a load that is always there."""
-    publish = ["gravity_torques", "twists", "center_of_mass"]
+    publish = ["gravity_torques", "twists", "velocities", "center_of_mass"]
     given = {"loads.tool": [1.5, 0.0, 0.02, 0.05], "bodies": ["tool"], "publish": publish}
     bench = asked(frame_prefix="left/", **given)
-    for representation in ("hybrid", "body_fixed", "spatial"):
+    frames = {"hybrid": "left/tool", "body_fixed": "left/tool", "spatial": "left/base_link"}
+    for representation, frame in frames.items():
         changed = [Parameter("representation", value=representation)]
         assert bench.node.set_parameters_atomically(changed).successful
         bench.send()
-        twist, com, gravity = (
-            bench.published[x][0] for x in ("twist/tool", "center_of_mass", "gravity_torques")
+        velocity, twist, com, gravity = (
+            bench.published[x][0]
+            for x in ("velocity/tool", "twist/tool", "center_of_mass", "gravity_torques")
         )
-        assert com.header.frame_id == "left/base_link"
+        assert (velocity.header.frame_id, velocity.body_frame_id) == (frame, "left/tool")
+        assert velocity.reference_frame_id == com.header.frame_id == "left/base_link"
         resolved = "left/tool" if representation == "body_fixed" else "left/base_link"
         assert twist.header.frame_id == resolved
         assert gravity.header.frame_id == "left/base_link"  # for the Effort display of RViz
@@ -281,3 +284,35 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     bench.receive("dynamics_node/desired", point(q=Q[:-1]))
     assert torques() is None
     assert bench.status("desired")[0] == WARN
+
+
+def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
+    Odometry = pytest.importorskip("nav_msgs.msg").Odometry
+    bench, model = (
+        asked(floating_base=True),
+        mbs.Model.from_urdf(robot_path("arm7"), floating_base=True),
+    )
+    x = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
+    p, V = np.array([1.0, -2.0, 0.5]), np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
+
+    def put(numbers, message):
+        for name, number in zip("xyzw", numbers, strict=False):
+            setattr(message, name, float(number))
+
+    imu, odometry = Imu(), Odometry(child_frame_id=model.body_names[0])
+    put(x, imu.orientation)
+    put(V[:3], imu.angular_velocity)
+    odometry.header.frame_id = "odom"
+    put(p, odometry.pose.pose.position)
+    put(x, odometry.pose.pose.orientation)
+    put(V[:3], odometry.twist.twist.angular)
+    put(V[3:], odometry.twist.twist.linear)
+    for topic, message, v in (("imu", imu, [*V[:3], 0.0, 0.0, 0.0]), ("odom", odometry, V)):
+        bench.receive(topic, message)
+        bench.send()
+        (wrench,), (torques,) = (bench.published[x] for x in ("base_wrench", "bias_torques"))
+        found = [*np.roll(wrench_of(wrench), 3), *torques.effort]
+        expected = mbs.bias_torques(model, [*p, *x, *Q], [*v, *QD])
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    assert tuple(torques.name) == JOINTS
+    assert wrench.header.frame_id == model.body_names[0]

@@ -108,7 +108,7 @@ def answering(servos_file, clock):
     settings = DynamicsSettings(publish=(), servos_file=servos_file)
     robot = Robot(MODEL.with_payload("link7", 1.0), settings)
     feed = FeedForward(node, lambda: robot, lambda: None)
-    feed.listen(settings)
+    feed.listen(settings, True)
     return subscribed, published, PositionArm.read(servos_file, robot.model)
 
 
@@ -147,6 +147,8 @@ def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
 
 
 def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
+    with pytest.raises(ArgumentError, match="servos_file"):
+        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
     path = tmp_path / "servos.yaml"
     servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.0}
     path.write_text(yaml.safe_dump({"servos": {"joint1": servo}}))

@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 from cases import mostly_slow
-from readings import formed
+from readings import formed, reading
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.joint_input import Efforts
 from mbs_dynamics.errors import (
     BackendError,
     MbsError,
@@ -20,6 +21,7 @@ from mbs_dynamics.errors import (
     UnknownBodyError,
     UnknownJointError,
 )
+from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
@@ -42,28 +44,39 @@ def manager(text=ARM7, **settings):
 
 def results(made, q=0.3, qd=-0.2):
     n = made.robot.model.n
-    return made.robot.evaluate(np.full(n, q), np.full(n, qd))
+    return made.robot.evaluate(reading(np.full(n, q), np.full(n, qd)))
 
 
 def kept_by(made):
     """Return the kernels that a model keeps."""
-    kernels = made.robot.model.compiled.kernels
-    return [x for x in kernels.values() if isinstance(x, mbs.Kernel)]
+    model = separated(made.robot.model, made.robot.settings.joint_wrenches)
+    return [x for x in model.compiled.kernels.values() if isinstance(x, mbs.Kernel)]
 
 
-EXTRAS = {"publish": (*DynamicsSettings().publish, "mass_matrix", "energy")}
+EXTRAS = {
+    "publish": (*DynamicsSettings().publish, "mass_matrix", "energy"),
+    "joint_wrenches": ("joint2", "flange_joint", "joint6"),
+}
 
 
-def test_without_velocities_there_is_only_what_needs_none():
+def test_without_efforts_there_is_no_power():
     made = manager(**EXTRAS)
-    found = made.robot.evaluate(np.zeros(7), None)
+    q = np.zeros(7)
+    lacking = Efforts(np.where(np.arange(7) == 2, np.nan, 0.0), "no effort of joint3")
+    for efforts, said in ((lacking, "no effort of joint3"), (None, "holds no efforts")):
+        found = made.robot.evaluate(reading(q, q, efforts))
+        assert len(formed(found, "energy")) == 2
+        assert said in found.missing
+    found = made.robot.evaluate(reading(q, None))
     assert found["mass_matrix"] is not None
     assert formed(found, "energy") is None
+    assert found["joint_wrenches"] is None
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
+        ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"fixed_positions": (("finger", 0.0),)}, UnknownJointError, "no joint"),
     ],
@@ -167,8 +180,8 @@ def test_one_kernel_gives_what_separate_ones_give(representation):
     made.set_load(LinkLoad("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
     model = mbs.Model.from_urdf(ARM7).with_gravity((1.0, 2.0, -9.0))
     model = model.with_payload("tool", 2.0, (0.0, 0.1, 0.05))
-    q, qd = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7)
-    found = made.robot.evaluate(q, qd)
+    q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), np.arange(7.0)
+    found = made.robot.evaluate(reading(q, qd, tau))
     rep = "body_fixed" if representation == "auto" else representation
     g, M = mbs.gravity_torques(model, q), mbs.mass_matrix(model, q)
     close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
@@ -181,8 +194,12 @@ def test_one_kernel_gives_what_separate_ones_give(representation):
             close(found["twists"][k], J @ qd)
     assert (found["twists"] is not None) == twists
     close(found["mass_matrix"], M)
-    energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)
+    energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q), tau @ qd
     close(formed(found, "energy"), energies)
+    W = mbs.joint_wrenches(model, q, qd, np.zeros(7), representation="body_fixed")
+    close(found["joint_wrenches"][[0, 2]], W[[1, 5]])
+    at_sensor = mbs.joint_wrenches(model, q, qd, np.zeros(7), joints=["flange_joint"])
+    close(found["joint_wrenches"][1], at_sensor[0])
     close(found.momentum.p, M @ qd)
     close(found.momentum.rate, mbs.coriolis_matrix(model, q, qd).T @ qd - g)
     close(found["tool_jacobian"], mbs.jacobian(model, q, "link6", representation="body_fixed"))
