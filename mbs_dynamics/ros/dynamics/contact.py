@@ -65,18 +65,9 @@ class Contact:
         if results["tool_jacobian"] is not None:
             self.wrench = tool_wrench(results["tool_jacobian"], residual, WRENCH_DAMPING)
 
-    def lacking(self, settings: DynamicsSettings, missing: str) -> str:
-        """Return the topics that lack efforts, and why; empty if none does.
-
-        ``missing`` is the reason for those that do not depend on the observer.
-        """
-        if not (missing or self.why_not):  # mostly
+    def lacking(self, settings: DynamicsSettings) -> str:
+        """Return the topics that lack efforts, and why; empty if none does."""
+        topics = settings.observed
+        if not (topics and self.why_not):
             return ""
-        by_reason: dict[str, list[str]] = {}
-        rows = (self.why_not, settings.observed), (missing, settings.needing_effort)
-        for why, topics in rows:
-            if why and topics:
-                by_reason.setdefault(why, []).extend(topics)
-        return "; ".join(
-            f"{' and '.join(topics)} missing or partial: {why}" for why, topics in by_reason.items()
-        )
+        return f"{' and '.join(topics)} missing or partial: {self.why_not}"

@@ -45,8 +45,6 @@ class Output(ABC):
     needs_velocity: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     """Whether the momentum observer estimates it, which needs efforts."""
-    needs_effort: ClassVar[str] = ""
-    """The part of it that needs efforts without the observer, in words."""
 
     @property
     def condition(self) -> str:
@@ -162,29 +160,6 @@ class Twists(Output):
         return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
 
 
-class Velocities(Twists):
-    """Twists of the bodies with their frames."""
-
-    name = "velocities"
-    topic = "velocity/<body>"
-    type = "geometry_msgs/msg/VelocityStamped"
-    description = (
-        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
-        "in its axes. tf2 can transform it."
-    )
-    default = False
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        spatial = robot.settings.body_representation == "spatial"
-        rep = "spatial" if spatial else "body_fixed"
-        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import velocity_message
-
-        return velocity_message(stamp, *robot.velocity_frames(robot.bodies[k]), value)
-
-
 class Jacobians(Output):
     """Jacobians of the bodies."""
 
@@ -245,13 +220,12 @@ class CenterOfMass(Output):
 
 
 class Energy(Output):
-    """Energies of the robot, and the power of its efforts."""
+    """Energies of the robot."""
 
     name = topic = "energy"
     type = ARRAY
-    description = "Kinetic and potential energy in J, and the power of the efforts in W."
+    description = "Kinetic and potential energy in J."
     needs_velocity = True
-    needs_effort = "the power on ~/energy"
 
     def algorithms(self, robot: Robot) -> Algorithms:
         kinetic = _recursion(mbs.kinetic_energy, robot)
@@ -260,13 +234,12 @@ class Energy(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import ENERGIES, array_message
 
-        return array_message(stamp, value, (",".join(ENERGIES[: len(value)]),))
+        return array_message(stamp, value, (ENERGIES,))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
         if results["kinetic_energy"] is None:
             return None
-        power = [] if results.power is None else [results.power]
-        return np.array([results["kinetic_energy"], results["potential_energy"], *power], float)
+        return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
 class JointWrenches(Output):
@@ -346,7 +319,6 @@ OUTPUTS: tuple[Output, ...] = (
     BiasTorques(),
     BaseWrench(),
     Twists(),
-    Velocities(),
     Jacobians(),
     MassMatrix(),
     CenterOfMass(),
