@@ -68,7 +68,7 @@ class Output(ABC):
 
         By default it is the result of the same name, or its row k where each body has a topic.
         """
-        result = results[self.name]
+        result = results.get(self.name)
         return result if result is None or "<" not in self.topic else result[k]
 
 
@@ -92,10 +92,6 @@ class GravityTorques(Output):
         from mbs_dynamics.ros.messages import joint_message
 
         return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        tau = results[self.name]
-        return None if tau is None else tau[results.base_freedoms :]
 
 
 class BiasTorques(GravityTorques):
@@ -133,11 +129,6 @@ class BaseWrench(Output):
         from mbs_dynamics.ros.messages import wrench_message
 
         return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        bias = results["bias_torques"]
-        tau = results["gravity_torques"] if bias is None else bias
-        return None if tau is None else tau[:6]
 
 
 class Twists(Output):
@@ -183,7 +174,7 @@ class Jacobians(Output):
         return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return results[f"jacobian_{k}"]
+        return results.get(f"jacobian_{k}")
 
 
 class MassMatrix(Output):
@@ -237,7 +228,7 @@ class Energy(Output):
         return array_message(stamp, value, (ENERGIES,))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        if results["kinetic_energy"] is None:
+        if "kinetic_energy" not in results:
             return None
         return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 

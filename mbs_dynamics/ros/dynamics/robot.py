@@ -8,7 +8,7 @@ It is kept in force while descriptions, settings, gravity and loads change. No R
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,24 +53,15 @@ WRENCH_DAMPING = 0.05
 stays finite where the arm is singular."""
 
 
-@dataclass(slots=True)
-class Results:
-    """Results computed from one reading."""
+Results = Mapping[str, Any]
+"""Outputs of the kernel by name; without velocities those that need none."""
 
-    values: dict[str, Any]
-    """The outputs of the kernel by name; without velocities those that need none."""
-    base_freedoms: int = 0
-    """Degrees of freedom of the base, which come first."""
 
-    def __getitem__(self, name: str) -> Any:
-        return self.values.get(name)
-
-    @property
-    def momentum(self) -> GeneralizedMomentum | None:
-        """The momentum for the observer; None if it does not run, or without velocities."""
-        if "momentum_p" not in self.values:
-            return None
-        return GeneralizedMomentum(self.values["momentum_p"], self.values["momentum_rate"])
+def momentum_of(results: Results) -> GeneralizedMomentum | None:
+    """Return the momentum for the observer; None if it does not run, or without velocities."""
+    if "momentum_p" not in results:
+        return None
+    return GeneralizedMomentum(results["momentum_p"], results["momentum_rate"])
 
 
 class Robot:
@@ -202,11 +193,15 @@ class Robot:
         values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
-        return Results(values, 6 * self.settings.floating_base)
+        if base is not None:
+            for name in ("gravity_torques", "bias_torques"):  # the wrench is that of the latter
+                if name in values:
+                    values["base_wrench"], values[name] = values[name][:6], values[name][6:]
+        return values
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        momentum = Results(self._computed(q, qd, self._rest)).momentum
+        momentum = momentum_of(self._computed(q, qd, self._rest))
         assert momentum is not None
         return momentum
 
