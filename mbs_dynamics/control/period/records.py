@@ -178,7 +178,7 @@ class State(NamedTuple):
     command: PerJoint
     """The latest torques in N m or N."""
     carried: PerJoint
-    """Ramped gravity torques in N m or N of the latest period in which torques were enabled, without
+    """Ramped gravity torques in N m or N of the latest period with enabled torques, without
     laws, damping, friction compensation and springs. ``on_fault: hold_torque`` keeps them."""
     commanded_at: Number
     """Time in s at which the latest command was sent."""
