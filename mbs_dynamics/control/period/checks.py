@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.period import measurement
 from mbs_dynamics.control.period.collisions import STOP, Hit
 from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
@@ -40,19 +41,8 @@ from mbs_dynamics.control.period.records import (
 )
 from mbs_dynamics.control.period.transitions import FAULT, RELEASED, STOPPING
 
-NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
-"""Doubts. NOTHING: the arm is where it is measured. VELOCITY: nothing is damped. STATE: torques
-follow no further state. ENCODER: the drive of the joint damps only. GRAVITY: something else carries
-the arm, or gravity torques are wrong. MOTOR: a drive does not exert its torque."""
-
-DOUBT_NAMES = {
-    NOTHING: "nothing",
-    VELOCITY: "velocity",
-    STATE: "state",
-    ENCODER: "encoder",
-    GRAVITY: "gravity",
-    MOTOR: "motor",
-}
+NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = (doubt.value for doubt in Doubt)
+"""Numbers of the doubts."""
 
 WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
