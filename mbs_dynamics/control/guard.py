@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, Thresholds
+from mbs_dynamics.control.collision import Collision, read_bounds
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
@@ -94,7 +94,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings, self._options = settings, options
         file = settings.collision_file
-        self._thresholds = Thresholds.read(file, model).table if file else None
+        self._thresholds = read_bounds(file, model) if file else None
         self.loads = link_loads(model)
         """The loads that are carried, or taken up."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))

@@ -27,6 +27,7 @@ from mbs_dynamics.control.environment import (
     check_load,
     fixed_links,
     replaced,
+    under,
     with_gravity,
     with_load,
 )
@@ -321,10 +322,7 @@ class ModelManager:
                 model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])
             )
             remarks = [*remarks_about(model), *dropped]
-            carrying = with_gravity(model, gravity)
-            for load in loads:
-                carrying = with_load(carrying, load)
-            robot = Robot(carrying, settings)
+            robot = Robot(under(model, gravity, loads), settings)
         except MbsError as error:
             self.refused = str(error)
             raise
