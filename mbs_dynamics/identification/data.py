@@ -15,7 +15,13 @@ from mbs_dynamics.identification.preparation import Stretch, prepared_all
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
 from mbs_dynamics.identification.torque_evidence import Torques
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.identification.torque_model import (
+    JOINT_TERMS,
+    Equations,
+    TorqueModel,
+    joint_columns,
+    stacked,
+)
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
@@ -101,9 +107,7 @@ def _torques(
 ) -> Torques:
     """Return the torques of a motion, to be checked, with the places of independent parameters."""
     A, b = stacked(equations)
-    k, rigid = len(torque_model.joints), torque_model.rigid
-    own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
-    own = own[..., : JOINT_TERMS.index("offset")]
+    own = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
     return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., list(masses)])

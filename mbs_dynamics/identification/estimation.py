@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,13 @@ from numpy.typing import NDArray
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.identification.torque_model import (
+    JOINT_TERMS,
+    Equations,
+    TorqueModel,
+    joint_columns,
+    stacked,
+)
 
 Rows = NDArray[np.intp]
 
@@ -97,7 +104,7 @@ def base_estimate(
     base = torque_model.independent() if independent is None else independent
     A, b = stacked(equations)
     X = A[..., list(base.columns)]
-    weighing = weighed(X, b, least_squares_residual(X, b))
+    weighing = weighed(X, b)
     rows, right = weighing.applied(X, b)
     values, lengths, s, V = _least_squares(rows, right)
     shown = s > SEEN * s[0]
@@ -137,8 +144,9 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
-def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
-    """Return the weights of the equations, from residuals (N, k)."""
+def weighed(A: FloatArray, b: FloatArray) -> Weighing:
+    """Return the weights of the equations, from the residuals of plain least squares."""
+    residual = least_squares_residual(A, b)
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
     joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
     joints = np.maximum(joints, FINEST * np.sqrt(np.square(b).mean()))
@@ -168,29 +176,23 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
 
 
 class ConsistentEstimate:
-    """The estimate of physically consistent links, for one set of training data.
+    """The estimate of physically consistent bodies, for one set of training data.
 
-    ``progress`` is called with the share of the completed work.
+    ``bodies`` (nb, 10) are the inertial parameters that bodies are drawn to. Equations are in the
+    parameters of these bodies and of the joints.
     """
 
-    def __init__(
-        self,
-        torque_model: TorqueModel,
-        equations: Sequence[Equations],
-        progress: Callable[[float], None] = lambda share: None,
-    ) -> None:
-        self.torque_model = torque_model
+    def __init__(self, bodies: FloatArray, equations: Sequence[Equations]) -> None:
+        self.problem = ConsistentLeastSquares(bodies, joint_priors(equations))
         self._equations = equations
-        A, b = stacked(equations)
-        bodies = [body.inertia.parameters for body in torque_model.model.loaded().bodies]
-        self.problem = ConsistentLeastSquares(np.array(bodies), joint_priors(equations))
+        A, self._b = stacked(equations)
         self._A = A @ self.problem.to_parameters
-        self._b, self._progress = b, progress
-        self._weighing = weighed(self._A, b, least_squares_residual(self._A, b))
+        self._weighing = weighed(self._A, self._b)
 
-    def cross_validated(self) -> Choice:
+    def cross_validated(self, progress: Callable[[float], None] = lambda share: None) -> Choice:
         """Return the weight whose estimates best predict held-out blocks.
 
+        ``progress`` is called with the share of the completed work.
         Of those within a standard error of the best one the largest is chosen (Breiman, Friedman,
         Olshen and Stone 1984), as other motions differ more than the blocks of one do.
         """
@@ -204,11 +206,10 @@ class ConsistentEstimate:
         squares = np.zeros((len(blocks), len(WEIGHTS)))
         for count, (block, gram) in enumerate(zip(blocks, grams, strict=True)):
             G, g = (whole - part for whole, part in zip(total, gram, strict=True))
-            y = self.problem.description
             for i, weight in enumerate(WEIGHTS):
-                y = self.problem.solve(G, g, weight, y)
+                y = self.problem.solve(G, g, weight, self._solutions[i])
                 squares[count, i] = np.square(self._A[block] @ y - self._b[block]).sum()
-            self._progress((count + 1) / len(blocks))
+            progress((count + 1) / len(blocks))
         total_error = squares.sum(axis=0)
         best = int(np.argmin(total_error))
         spread = squares[:, best].std() * np.sqrt(len(blocks))
@@ -218,11 +219,17 @@ class ConsistentEstimate:
 
     def estimate(self, weight: float) -> FloatArray:
         """Return the parameters (p,) for a weight of the distance to the description."""
-        y = self.problem.description
-        G, g = self._gram(np.arange(len(self._b)))
-        for larger in WEIGHTS[weight <= WEIGHTS]:
-            y = self.problem.solve(G, g, larger, y)
+        y = self._solutions[int(np.argmin(np.abs(WEIGHTS - weight)))]
         return np.asarray(self.problem.to_parameters @ y)
+
+    @cached_property
+    def _solutions(self) -> list[FloatArray]:
+        """Solutions for all data, for each of WEIGHTS."""
+        G, g = self._gram(np.arange(len(self._b)))
+        solutions = [self.problem.description]
+        for weight in WEIGHTS:
+            solutions.append(self.problem.solve(G, g, weight, solutions[-1]))
+        return solutions[1:]
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         weighing = self._weighing._replace(rows=self._weighing.rows[rows])
@@ -247,12 +254,9 @@ def joint_priors(equations: Sequence[Equations]) -> FloatArray:
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
     """Return the description's parameters (p,) with the best nonnegative friction."""
     A, b = stacked(equations)
-    x = torque_model.described()
+    x, each = torque_model.described(), len(JOINT_TERMS)
     rest = b - A @ x
-    own = A[..., torque_model.rigid :]
-    each = len(JOINT_TERMS)
-    for j in range(len(torque_model.joints)):
-        terms = own[:, j, each * j : each * (j + 1)]
+    for j, terms in enumerate(np.moveaxis(joint_columns(A), 1, 0)):
         lengths = np.linalg.norm(terms, axis=0)
         lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
         G = terms.T @ terms / np.outer(lengths, lengths) + 1e-6 * np.eye(each)
@@ -262,7 +266,10 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
 
 
 def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
-    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y."""
+    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y.
+
+    For four numbers this takes less time than the import of a solver of SciPy.
+    """
     best = np.zeros(len(g))
     for free in itertools.product((False, True), repeat=len(g) - 1):
         y, some = np.zeros(len(g)), np.array([*free, True])

@@ -164,8 +164,9 @@ def estimated(
     Without ``held`` data the error is that of cross-validation. ``independent`` are the base
     parameters that the data may show, by default those of motions.
     """
-    estimate = ConsistentEstimate(torque_model, known, progress)
-    choice = estimate.cross_validated()
+    bodies = torque_model.described()[: torque_model.rigid].reshape(-1, 10)
+    estimate = ConsistentEstimate(bodies, known)
+    choice = estimate.cross_validated(progress)
     x, judged = estimate.estimate(choice.weight), held or known
     errors = Errors(
         relative_error(judged, torque_model.described()),

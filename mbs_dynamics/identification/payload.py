@@ -4,29 +4,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
-from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
+from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
+    ConsistentEstimate,
     correlated,
-    joint_priors,
-    least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import WORST, Identification, identify
+from mbs_dynamics.identification.identify import WORST, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
-from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
+from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.yaml_files import yaml_text
 
 GYRATION = 0.001
@@ -71,30 +69,6 @@ class PayloadEstimate(NamedTuple):
         inertia |= {name: _rounded(value) for name, value in entries.items()}
         message = {"header": {"frame_id": self.link}, "inertia": inertia}
         return yaml_text(message, flow=True).rstrip("\n")
-
-
-def _of_both(
-    torque_model: TorqueModel, equations: Sequence[Equations], alone: Identification
-) -> tuple[list[Equations], FloatArray, str]:
-    """Return the equations and parameters of the joints of both recordings, and a note.
-
-    Raises TimeSeriesError if they have no joint in common.
-    """
-    known, joints = alone.torque_model.joints, torque_model.joints
-    both = [name for name in joints if name in known]
-    if not both:
-        raise TimeSeriesError(
-            f"the recordings have no joint in common: {listed(joints)}, and {listed(known)}"
-        )
-    ours = torque_model.columns_of(both)
-    rows = [joints.index(name) for name in both]
-    parts = []
-    for one in equations:
-        A, b, qd, qdd, gravity = (x[:, rows] for x in one[:5])
-        parts.append(one._replace(A=A[..., ours], b=b, qd=qd, qdd=qdd, gravity=gravity))
-    left_out = [name for name in (*joints, *known) if name not in both]
-    note = f"left out, as they are not in both recordings: {', '.join(dict.fromkeys(left_out))}"
-    return parts, alone.x[alone.torque_model.columns_of(both)], note
 
 
 def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
@@ -153,48 +127,45 @@ def identify_payload(
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
-    torque_model, equations, notes = data.torque_model, data.equations, data.notes
-    x = torque_model.described() if alone is None else alone.x
+    torque_model = data.torque_model
     if alone is not None and alone.torque_model.joints != torque_model.joints:
-        equations, x, note = _of_both(torque_model, equations, alone)
-        notes.append(note)
-    A, b = stacked(equations)
-    rest = b - A @ x
+        raise recording.error(
+            f"its joints with torques are {listed(torque_model.joints)}; those of the recording "
+            f"without the load are {listed(alone.torque_model.joints)}. Give recordings in which "
+            "the same joints have torques"
+        )
+    x = torque_model.described() if alone is None else alone.x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
-    load = A[..., columns] @ _to_body(frame)
-    own = A[..., torque_model.rigid :]
-    X = np.concatenate([load, own], axis=-1)  # friction may have changed since
+    to_body = _to_body(frame)
+    equations = []
+    for one in data.equations:  # in the load, and in friction, which may have changed since
+        A = np.concatenate([one.A[..., columns] @ to_body, one.A[..., torque_model.rigid :]], -1)
+        equations.append(one._replace(A=A, b=one.b - one.A @ x))
+    A, rest = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
-    check_weight(recording.name, link, X, rest + gravity, gravity)
-    weighing = weighed(X, rest, least_squares_residual(X, rest))
-    rows, right = weighing.applied(X, rest)
-    prior = _prior(rows, right)
-    problem = ConsistentLeastSquares(
-        np.array([prior.parameters], dtype=float), joint_priors(equations)
-    )
-    scaled = rows @ problem.to_parameters
-    G, g, y = scaled.T @ scaled, scaled.T @ right, problem.description
-    for weight in WEIGHTS:
-        y = problem.solve(G, g, float(weight), y)
-    parameters = problem.to_parameters @ y
+    check_weight(recording.name, link, A, rest + gravity, gravity)
+    rows, right = weighed(A, rest).applied(A, rest)
+    prior = np.array([_prior(rows, right).parameters], dtype=float)
+    parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
     assert is_consistent(parameters[:10])
     inertia = Inertia.from_parameters(parameters[:10])
     _check_mass(recording, model, link, float(inertia.mass))
     carrying = (model if alone is None else alone.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
-    checked = Data.read(carrying, [recording], speed).notes
+    notes = [*(alone.notes if alone else ()), *Data.read(carrying, [recording], speed).notes]
     if inertia.mass < LIGHTEST:
         text = f"the torques show a load of {inertia.mass:.3g} kg on {link!r}, which is none"
         raise recording.error(text)
-    residual = (right - rows @ parameters).reshape(b.shape)
+    residual = (right - rows @ parameters).reshape(rest.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
+    _, b = stacked(data.equations)
     return PayloadEstimate(
         link,
         inertia,
         *_deviations(float(inertia.mass), inertia.com, spread),
-        float(np.linalg.norm(rest - X @ parameters) / np.linalg.norm(b)),
+        float(np.linalg.norm(rest - A @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
-        tuple(dict.fromkeys([*(alone.notes if alone else ()), *notes, *checked])),
+        tuple(dict.fromkeys(notes)),
     )

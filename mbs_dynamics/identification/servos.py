@@ -25,7 +25,7 @@ from mbs_dynamics.identification.data import FRICTION_SPEEDS
 from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
 from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
-from mbs_dynamics.identification.torque_model import TorqueModel
+from mbs_dynamics.identification.torque_model import TorqueModel, joint_columns
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -204,10 +204,7 @@ def _parts(
     parts = []
     for stretch in stretches:
         signals = filtered(stretch, cutoff)
-        equations = torque_model.equations(signals, cutoff)
-        rigid, count = torque_model.rigid, len(torque_model.joints)
-        x = torque_model.described()[:rigid]
-        own = equations.A[..., rigid:].reshape(len(equations.b), count, count, 4)
+        equations, rigid = torque_model.equations(signals, cutoff), torque_model.rigid
         load = np.zeros_like(equations.b)
         if carrying is not None:
             motion = [
@@ -221,9 +218,9 @@ def _parts(
             _Part(
                 torque_model.joints,
                 signals,
-                equations.A[..., :rigid] @ x,
+                equations.A[..., :rigid] @ torque_model.described()[:rigid],
                 load,
-                own[:, range(count), range(count)],
+                joint_columns(equations.A),
                 cutoff,
                 series.name,
             )

@@ -86,12 +86,6 @@ class TorqueModel:
         bodies = [f"{body}.{term}" for body in self.model.body_names for term in INERTIAL_TERMS]
         return bodies + [f"{joint}.{term}" for joint in self.joints for term in JOINT_TERMS]
 
-    def columns_of(self, joints: Sequence[str]) -> list[int]:
-        """Return the indices of the inertial parameters and of those of some recorded joints."""
-        each, places = len(JOINT_TERMS), [self.joints.index(name) for name in joints]
-        own = [self.rigid + each * k + term for k in places for term in range(each)]
-        return [*range(self.rigid), *own]
-
     def equations(self, signals: Signals, cutoff: float) -> Equations:
         """Return the equations of a motion, with the same low-pass filter on both sides.
 
@@ -165,6 +159,13 @@ class TorqueModel:
         own[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
         rigid = mbs.inertial_parameters(self.model)[: self.rigid]
         return np.concatenate([rigid, own.ravel()])
+
+
+def joint_columns(A: FloatArray) -> FloatArray:
+    """Return the columns (N, k, 4) of the terms of each joint in its own row of A (N, k, p)."""
+    count, k, _ = A.shape
+    each = len(JOINT_TERMS)
+    return A[..., -each * k :].reshape(count, k, k, each)[:, range(k), range(k)]
 
 
 def stacked(equations: Sequence[Equations]) -> tuple[FloatArray, FloatArray]:

@@ -12,12 +12,7 @@ from identification_bench import JOINTS, TRUE, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.identification import (
-    fitted_gains,
-    identify,
-    identify_payload,
-    validate,
-)
+from mbs_dynamics.identification import identify, identify_payload, validate
 from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -144,26 +139,6 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     validate(wrong(), right)
 
 
-@pytest.mark.long
-def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
-    gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
-    quiet = RIGHT.q.copy()
-    quiet[:, 0] = 0.3  # no torque of joint1 but friction
-    q = replace(RIGHT, q=quiet, qd=None)
-    qd, qdd = (
-        np.gradient(x, RIGHT.t, axis=0) for x in (quiet, np.gradient(quiet, RIGHT.t, axis=0))
-    )
-    tau = mbs.inverse_dynamics(TRUE, quiet, qd, qdd)
-    tau += 0.05 * np.random.default_rng(0).normal(size=tau.shape)
-    tau[:, 0] = 0.05 * np.random.default_rng(1).normal(size=len(tau))
-    currents = replace(q, tau=tau / gains)
-    with pytest.raises(TimeSeriesError, match=r"gain of joint1.*--gains joint1="):
-        fitted_gains(TRUE, currents)
-    found = fitted_gains(TRUE, currents, known=["joint1", "joint7"])
-    assert list(found) == list(JOINTS[1:6])
-    np.testing.assert_allclose(list(found.values()), gains[1:6], rtol=0.1)
-
-
 def test_a_joint_without_torques_is_at_rest_where_it_was_recorded():
     t = RIGHT.t
     q = RIGHT.q.copy()
@@ -279,6 +254,13 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
 def test_no_load_is_refused():
     with pytest.raises(TimeSeriesError, match="on 'tool', which is none"):
         identify_payload(TRUE, RIGHT, "tool", RIGHT)
+
+
+def test_recordings_of_different_joints_show_no_load():
+    still = np.where(ALL == 6, 0.3, RIGHT.q)
+    alone = replace(RIGHT, q=still, qd=None, tau=np.where(ALL == 6, 0.0, RIGHT.tau))
+    with pytest.raises(TimeSeriesError, match="the same joints have torques"):
+        identify_payload(TRUE, with_load(1.5), "tool", alone)
 
 
 @pytest.mark.long
