@@ -26,7 +26,7 @@ from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.progress import Progress
 
-OF_TORQUES = ("validate", "report", "gains")
+OF_TORQUES = ("validate", "report", "gains", "fit-gains")
 OF_SERVOS = ("loaded", "link", "mass", "mjcf")
 """Options of ``identify`` for recordings of torques, and for those of position servos."""
 
@@ -44,6 +44,8 @@ def add_commands(commands: Any) -> None:
     command.output("--report", "report to write, .html")
     text = "factors of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
+    text = "use the gains with which the currents best fit the masses of the description"
+    command.flag("--fit-gains", text)
     command.flag("--force", "write the result even if it is no better")
     text = "position servos: recording with the load of --mass at --com on --link, for true masses"
     command.file("--loaded", text, metavar="RECORDING")
@@ -124,13 +126,18 @@ def _identify(options: argparse.Namespace) -> int:
     recordings = [job.read(file) for file in options.recordings]
     of_servos = all(one.tau is None and one.goal is not None for one in recordings)
     others = OF_TORQUES if of_servos else OF_SERVOS
-    ignored = [f"--{name}" for name in others if getattr(options, name)]
+    ignored = [f"--{name}" for name in others if getattr(options, name.replace("-", "_"))]
     if ignored:
         kind = "goals and no torques" if of_servos else "torques"
         raise ArgumentError(f"{', '.join(ignored)} cannot be used with recordings of {kind}")
     if of_servos:
         return _identify_servos(job, recordings)
     validation = job.read(options.validate)
+    if options.fit_gains:
+        fitted = room.fitted_gains(model, recordings[0], known=gains)
+        listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
+        remark(f"gains by the masses of the description: {listed}")
+        gains = fitted | gains
     if gains:
         recordings = [room.with_gains(one, model, gains) for one in recordings]
         validation = None if validation is None else room.with_gains(validation, model, gains)

@@ -19,6 +19,7 @@ from mbs_dynamics.identification.excitation import (
     box_of,
     plan_excitation,
 )
+from mbs_dynamics.identification.gains import fitted_gains, with_gains
 from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
 from mbs_dynamics.identification.kinematic_calibration import (
     Calibration,
@@ -27,7 +28,6 @@ from mbs_dynamics.identification.kinematic_calibration import (
     calibrate_touches,
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
-from mbs_dynamics.identification.preparation import with_gains
 from mbs_dynamics.identification.report import report
 from mbs_dynamics.identification.servo_files import servo_mjcf, servo_yaml
 from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
@@ -50,6 +50,7 @@ __all__ = [
     "calibrate_poses",
     "calibrate_touches",
     "calibrated_urdf",
+    "fitted_gains",
     "identified_urdf",
     "identify",
     "identify_payload",

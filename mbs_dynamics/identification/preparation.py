@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
@@ -53,22 +52,6 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
             f"NAME=tau_{own.joints[0]}"
         )
     return own, own.tau, notes
-
-
-def with_gains(series: TimeSeries, model: Model, gains: Mapping[str, float]) -> TimeSeries:
-    """Return a recording of motor currents as one of torques, with gains in N m/A or N/A.
-
-    The joints are those of the model. Joints without a gain keep their efforts. Raises
-    UnknownJointError for a joint that was not recorded, TimeSeriesError for a gain of zero.
-    """
-    own, tau, _ = recorded(series, model)
-    UnknownJointError.check(gains, own.joints)
-    for joint, gain in gains.items():
-        if not np.isfinite(gain) or gain == 0.0:
-            raise TimeSeriesError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
-    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
-    every = {"tau"} if set(own.joints) <= set(gains) else set()
-    return replace(own, tau=factors * tau, declared=own.declared | every)
 
 
 def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:

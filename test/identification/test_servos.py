@@ -239,7 +239,7 @@ def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatc
     assert "lift" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("option", [["--gains", "lift=2"], ["--report", "page.html"]])
+@pytest.mark.parametrize("option", [["--fit-gains"], ["--report", "page.html"]])
 def test_options_of_torques_are_refused_for_servos(
     recording, tmp_path, monkeypatch, capsys, option
 ):

@@ -12,7 +12,12 @@ from identification_bench import JOINTS, TRUE, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.identification import identify, identify_payload, validate
+from mbs_dynamics.identification import (
+    fitted_gains,
+    identify,
+    identify_payload,
+    validate,
+)
 from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -137,6 +142,26 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     with pytest.raises(TimeSeriesError, match="per cent of the ranges"):
         identify(TRUE, [declared])
     validate(wrong(), right)
+
+
+@pytest.mark.long
+def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
+    gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
+    quiet = RIGHT.q.copy()
+    quiet[:, 0] = 0.3  # no torque of joint1 but friction
+    q = replace(RIGHT, q=quiet, qd=None)
+    qd, qdd = (
+        np.gradient(x, RIGHT.t, axis=0) for x in (quiet, np.gradient(quiet, RIGHT.t, axis=0))
+    )
+    tau = mbs.inverse_dynamics(TRUE, quiet, qd, qdd)
+    tau += 0.05 * np.random.default_rng(0).normal(size=tau.shape)
+    tau[:, 0] = 0.05 * np.random.default_rng(1).normal(size=len(tau))
+    currents = replace(q, tau=tau / gains)
+    with pytest.raises(TimeSeriesError, match=r"gain of joint1.*--gains joint1="):
+        fitted_gains(TRUE, currents)
+    found = fitted_gains(TRUE, currents, known=["joint1", "joint7"])
+    assert list(found) == list(JOINTS[1:6])
+    np.testing.assert_allclose(list(found.values()), gains[1:6], rtol=0.1)
 
 
 def test_a_joint_without_torques_is_at_rest_where_it_was_recorded():
