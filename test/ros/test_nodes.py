@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from waiting import TIMEOUT
 
-from mbs_dynamics.control.force_sensor import Calibration
+from mbs_dynamics.control.force_calibration import Calibration
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import PUBLISHED
