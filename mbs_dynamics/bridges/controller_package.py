@@ -39,7 +39,7 @@ from mbs_dynamics.control.settings import (
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.coordinates import check_single
-from mbs_dynamics.model.diagnostics import stopping_effort
+from mbs_dynamics.model.diagnostics import stopping_effort, stopping_speed
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, without_payloads
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.urdf_xml import document_of, text_of
@@ -102,8 +102,9 @@ def export_controller(
 
     Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
     for a joint of several degrees of freedom; ArgumentError for another mode, a joint of which each
-    effort is clamped to 0, a link that does not move, or more joints than a period takes; UrdfError
-    for a description that cannot be read; OSError if a file cannot be written.
+    effort is clamped to 0, or whose velocity limit is 0 or less, a link that does not move, or more
+    joints than a period takes; UrdfError for a description that cannot be read; OSError
+    if a file cannot be written.
     """
     for mode in modes:
         checks.one_of("modes", mode, MODES)
@@ -113,8 +114,9 @@ def export_controller(
     chosen = list(joints) or list(model.joint_names)
     UnknownJointError.check(chosen, model.joint_names)
     for joint in chosen:
-        if clamped := stopping_effort(model.joints[model.joint_names.index(joint)]):
-            raise ArgumentError(f"joint {joint!r} {clamped}")
+        described = model.joints[model.joint_names.index(joint)]
+        if stopping := stopping_effort(described) or stopping_speed(described):
+            raise ArgumentError(f"joint {joint!r} {stopping}: state a positive one in the URDF")
     moved = link or tools(model)[0]
     if model.frames[moved].body == GROUND:
         raise ArgumentError(f"link {moved!r} does not move; must be one that does")

@@ -157,6 +157,9 @@ def test_refuses_robots_that_it_could_not_hold(tmp_path):
     clamped = ARM.replace("</joint>", '<safety_controller k_velocity="0"/></joint>', 1)
     with pytest.raises(ArgumentError, match="joint 'shoulder' has a safety_controller"):
         export_controller(clamped, tmp_path)
+    unwatched = ARM.replace('velocity="3"', 'velocity="0"', 1)
+    with pytest.raises(ArgumentError, match="has a velocity limit of 0, so that"):
+        export_controller(unwatched, tmp_path)
     with pytest.raises(ArgumentError, match="dance"):
         export_controller(ARM, tmp_path, modes=["dance"])
     with pytest.raises(ArgumentError, match="'base' does not move"):
