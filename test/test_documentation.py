@@ -76,6 +76,19 @@ def test_every_public_name_is_in_the_reference(module):
     assert not [name for name in public if (homes.get(name, module), name) not in documented]
 
 
+def test_api_pages_describe_what_exists():
+    for page in (DOCS / "reference" / "api").glob("*.md"):
+        module = "mbs_dynamics"
+        for kind, name in re.findall(r"^\.\. (\w+):: ([\w.]+)$", page.read_text(), re.M):
+            if kind in ("currentmodule", "automodule"):
+                module = name
+                importlib.import_module(module)
+            elif kind.startswith("auto"):
+                found = importlib.import_module(module)
+                for part in name.split("."):
+                    found = getattr(found, part)
+
+
 def test_tables_of_the_pages_are_those_of_the_code():
     pages = {page: page.read_text("utf-8") for page in PAGES}
     kinds = {found[2] for text in pages.values() for found in tables.MARKED.finditer(text)}
