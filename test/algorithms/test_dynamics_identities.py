@@ -6,9 +6,6 @@ Chains, trees and forests of revolute, prismatic and screw joints, bodies number
 massless ones, and joints that mimic others. What reference.py knows is compared with it; the rest
 are theorems of mechanics. Rates along a motion are exact: the equations themselves are evaluated
 with truncated Taylor series of numbers.
-
-The plain Python back end evaluates, because compiling would take minutes. What llvm makes of these
-algorithms is tested on real robots in test_joints.py.
 """
 
 from __future__ import annotations
@@ -25,14 +22,6 @@ from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
-
-pytestmark = pytest.mark.usefixtures("_python")
-
-
-@pytest.fixture
-def _python(monkeypatch):
-    monkeypatch.setenv("MBS_BACKEND", "python")
-
 
 MECHANISMS = mechanisms_of_their_own()
 METHODS = ("articulated_body", "udut", "mass_matrix")
