@@ -60,7 +60,7 @@ CASES = [
     *((each, "mixed1") for each in NAMED),
 ]
 EVERYWHERE = ("jacobian", "inverse_dynamics", "forward_dynamics")
-"""Algorithms that are compared in each representation, the others in two."""
+"""Algorithms that are compared in each representation; the others are in two."""
 
 QUICK = [case for case in CASES if case[1] != "mixed1" or case[0] == "inverse_dynamics"]
 
@@ -75,10 +75,8 @@ def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name):
     joints = (1, 2) if algorithm.name == "jacobian_derivative" else bare.joint_names[:2]
     more = {"body": end, "joints": joints, "order": 2}
     options |= {key: x for key, x in more.items() if key in algorithm.options}
-    for representation in (
-        "auto",
-        *(mbs.REPRESENTATIONS if algorithm.name in EVERYWHERE else ("mixed",)),
-    ):
+    others = mbs.REPRESENTATIONS if algorithm.name in EVERYWHERE else ("mixed",)
+    for representation in ("auto", *others):
         if "representation" in algorithm.options:
             options["representation"] = representation
         elif representation != "auto":
