@@ -89,17 +89,6 @@ def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
     assert_close(mbs.coriolis_matrix(mechanism.model, q, qd), gamma @ qd)
 
 
-@every_mechanism
-def test_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(name):
-    mechanism, q, qd, *_, reference = state(name)
-    C = mbs.coriolis_matrix(mechanism.model, q, qd)
-    Md = rate_of(mbs.mass_matrix, mechanism.model, q, qd, representation="hybrid")
-    assert_close(Md, np.einsum("lij,l->ij", reference.mass_matrix_derivative(), qd))
-    skew = Md - 2.0 * C
-    assert_close(skew, -skew.T)
-    assert_close(C + C.T, Md)
-
-
 @with_auto
 @every_mechanism
 def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
@@ -126,14 +115,6 @@ def test_energies(name, representation):
     assert_close(mbs.potential_energy(model, q), -mechanism.masses @ coms @ mechanism.gravity)
     center = mechanism.masses @ coms / mechanism.masses.sum()
     assert_close(mbs.center_of_mass(model, q), center)
-
-
-@every_mechanism
-def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
-    mechanism, q, *_ = state(name)
-    units = np.eye(mechanism.n)
-    gradient = [rate_of(mbs.potential_energy, mechanism.model, q, unit) for unit in units]
-    assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
 
 
 @every_mechanism
