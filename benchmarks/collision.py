@@ -23,7 +23,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors
-from mbs_dynamics.control.collision import Thresholds
+from mbs_dynamics.control.collision import bounds_of
 from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.records import NEVER
@@ -66,8 +66,8 @@ PANDA = Arm(
 class Watch:
     """External torques of an arm that moves, against thresholds, as the period compares them."""
 
-    def __init__(self, model: mbs.Model, thresholds: Thresholds) -> None:
-        self.bounds, self.latest = thresholds.table, ""
+    def __init__(self, model: mbs.Model, bounds: collisions.Bounds) -> None:
+        self.bounds, self.latest = bounds, ""
         self._watched = self.bounds.impact_threshold < NEVER
         self._momentum = mbs.compile(mbs.generalized_momentum, model)
         self._model = model
@@ -187,9 +187,9 @@ class Mover:
         return None if detected is None else detected - begun
 
 
-def tuned(mover: Mover, seconds: float = 60.0) -> Thresholds:
+def tuned(mover: Mover, seconds: float = 60.0) -> collisions.Bounds:
     """Return thresholds tuned from its motion."""
-    return tune(mover.model, [mover.recorded(seconds)])[0]
+    return bounds_of(mover.model, tune(mover.model, [mover.recorded(seconds)])[0])
 
 
 def unit(rng: np.random.Generator) -> Array:

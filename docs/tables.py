@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mbs_dynamics.cli import command_line
+from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.guarded_arm import DEFAULTS
-from mbs_dynamics.control.period.checks import CHECKS, DOUBT_NAMES
+from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import RELIABLE, Service, Topic
@@ -94,7 +95,7 @@ def _checks() -> Iterable[str]:
             re.sub(r"{(\w+)[^}]*}", r"*\1*", _escaped(one.sentence)) or "what the motion shows",
             "yes" if one.stops else "",
             "yes" if one.forbids else "",
-            DOUBT_NAMES[one.doubt] if one.stops else "",
+            Doubt(one.doubt).name.lower() if one.stops else "",
         )
         for one in CHECKS
     )

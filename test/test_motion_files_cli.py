@@ -29,7 +29,7 @@ WRITERS = {
     "simulate": (".csv", ".npz"),
     "excite": (".csv",),
     "excite --trajectory": (".yaml",),
-    "retime": (".csv", ".npz", ".yaml", ".mcap"),
+    "retime": (".csv", ".npz", ".yaml"),
     "log": (".csv",),
     "record": ("_sqlite3", "_mcap"),
 }

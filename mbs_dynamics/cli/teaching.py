@@ -7,13 +7,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, remark
 from mbs_dynamics.control.teaching import Demonstration, Rig
-from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.trajectory_files import KINDS, RATE, write_trajectory
+from mbs_dynamics.control.trajectory import KINDS, Trajectory
 from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
@@ -26,14 +23,14 @@ def add_commands(commands: Any) -> None:
     command.file("recording", MOTION_DATA)
     command.output(
         "--out",
-        "trajectory to write: .yaml of a JointTrajectory, .mcap, .csv or .npz",
+        "trajectory to write: .yaml of a JointTrajectory, .csv or .npz",
         KINDS,
         required=True,
     )
     timing = command.parser.add_mutually_exclusive_group()
     text = "speed relative to the taught one (default: 1)"
     timing.add_argument("--speed", type=float, default=1.0, help=text)
-    text = "use the fastest timing within the limits"
+    text = "use the largest speed within the limits"
     timing.add_argument("--fastest", action="store_true", help=text)
     text = "joints to play (default: all)"
     command.add("--joints", text, nargs="+", default=(), metavar="JOINT")
@@ -42,7 +39,7 @@ def add_commands(commands: Any) -> None:
         ("--velocity", "largest share of the velocity limits", 0.8),
         ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 20.0),
         ("--torque", "largest share of the effort limits", 0.8),
-        ("--lead", "time for the way to the first point, in .yaml and .mcap, s", 5.0),
+        ("--lead", "time for the way to the first point, in .yaml, s", 5.0),
     )
     text = "load in kg, with its centre of mass in m in the frame of the link"
     kind = Pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
@@ -68,12 +65,10 @@ def _run(options: argparse.Namespace) -> int:
     rig = Rig(model, options.joints, **shares)
     recording = recording_in(options.recording, options)
     if options.recording.suffix in TRAJECTORIES:  # few points, with polynomials between them
-        trajectory = Trajectory.of(recording)
-        count = round(RATE * trajectory.duration) + 1
-        recording = trajectory.sampled(np.linspace(0.0, trajectory.duration, count))
+        recording = Trajectory.of(recording).sampled()
     taught = Demonstration(rig, recording.of(model), tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
-    write_trajectory("--out", options.out, trajectory, options.lead)
+    trajectory.write("--out", options.out, options.lead)
     print(
         f"wrote {options.out}: {trajectory.duration:.3f} s, taught in {taught.knots[-1]:.3f} s, "
         f"within {taught.deviation:.2g} of the recorded positions"

@@ -22,16 +22,17 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     job = Job(options)
+    from mbs_dynamics.control.collision import thresholds_yaml
     from mbs_dynamics.control.collision_tuning import tune
     from mbs_dynamics.identification.preparation import prepared
 
     stretches, remarks = prepared(job.read(options.recording), job.model)
-    thresholds, notes = tune(job.model, [one.series for one in stretches])
+    rows, notes = tune(job.model, [one.series for one in stretches])
     remark(*remarks, *notes)
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
-    for name, row in thresholds.by_joint.items():
+    for name, row in rows.items():
         sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
         print(f"{name:24}{sudden:10.3g}{sustained:11.3g}{row.fastest:14.3g}")
-    write_json(options.json, **{x: row._asdict() for x, row in thresholds.by_joint.items()})
-    write_text(options.out, thresholds.yaml(options.recording.name))
+    write_json(options.json, **{x: row._asdict() for x, row in rows.items()})
+    write_text(options.out, thresholds_yaml(rows, options.recording.name))
     return 0

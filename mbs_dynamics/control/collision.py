@@ -30,7 +30,11 @@ NOISE = 1e-3
 
 
 class Threshold(NamedTuple):
-    """Thresholds of a joint at rest, and what the fastest motion of the recording adds."""
+    """Thresholds of a joint, in the order of the fields of Bounds.
+
+    A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
+    speeds; beyond these speeds it grows with that share.
+    """
 
     impact: float
     """Threshold of sudden external torques, in N m or N."""
@@ -42,56 +46,52 @@ class Threshold(NamedTuple):
     """Largest speed in the recording, in rad/s or m/s."""
 
 
-class Thresholds:
-    """Thresholds of collisions by joint; those without are not watched.
+def bounds_of(model: Model, rows: Mapping[str, Threshold]) -> collisions.Bounds:
+    """Return thresholds by joint as the period takes them; other joints are not watched.
 
-    A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
-    speeds; beyond these speeds it grows with that share.
+    Raises UnknownJointError or ArgumentError for joints that have no motor, ArgumentError for
+    invalid values.
+    """
+    table = np.array(collisions.unwatched(model.n))
+    for name, row in rows.items():
+        for key, value in row._asdict().items():
+            least = 0.0 if key.endswith("_speed") else NOISE
+            if not least <= value < math.inf:
+                raise ArgumentError(
+                    f"{name}: {key} is {value:g}; valid: finite numbers from {least:g} on"
+                )
+        table[:, coordinate_of(model, name)] = row
+    return collisions.Bounds(*table)
 
-    Raises UnknownJointError for other joints, ArgumentError for invalid values.
+
+def read_bounds(path: str | Path, model: Model) -> collisions.Bounds:
+    """Return the thresholds of a file with a text of :func:`thresholds_yaml`.
+
+    Raises ArgumentError or UnknownJointError for another one, OSError if it cannot be read.
     """
 
-    def __init__(self, model: Model, by_joint: Mapping[str, Threshold]) -> None:
-        self.by_joint = {name: Threshold(*map(float, row)) for name, row in by_joint.items()}
-        for name, row in self.by_joint.items():
-            for key, value in row._asdict().items():
-                least = 0.0 if key.endswith("_speed") else NOISE
-                if not least <= value < math.inf:
-                    raise ArgumentError(
-                        f"{name}: {key} is {value:g}; valid: finite numbers from {least:g} on"
-                    )
-        table = np.array(collisions.unwatched(model.n))
-        places = [coordinate_of(model, name) for name in self.by_joint]
-        table[:, places] = np.array([*self.by_joint.values()]).reshape(-1, 5).T
-        self.table = collisions.Bounds(*table)
-        """Thresholds of all joints, as the period takes them."""
+    def made(table: Any) -> collisions.Bounds:
+        check_keys("the file", table, ("joints",))
+        check_keys("joints", table["joints"], (), model.joint_names)
+        rows = {}
+        for name, row in table["joints"].items():
+            check_keys(name, row, Threshold._fields)
+            rows[name] = Threshold(
+                *(number(f"{name}: {key}", row[key]) for key in Threshold._fields)
+            )
+        return bounds_of(model, rows)
 
-    @classmethod
-    def read(cls, path: str | Path, model: Model) -> Thresholds:
-        """Return the thresholds of a file that :meth:`yaml` has written."""
+    return parsed_yaml(path, made)
 
-        def made(table: Any) -> Thresholds:
-            check_keys("the file", table, ("joints",))
-            check_keys("joints", table["joints"], (), model.joint_names)
-            by_joint = {}
-            for name, row in table["joints"].items():
-                check_keys(name, row, Threshold._fields)
-                values = (number(f"{name}: {key}", row[key]) for key in Threshold._fields)
-                by_joint[name] = Threshold(*values)
-            return cls(model, by_joint)
 
-        return parsed_yaml(path, made)
-
-    def yaml(self, source: str) -> str:
-        """Return a text that :meth:`read` reads."""
-        rows = [
-            line_of(name, {key: float(f"{x:.4g}") for key, x in row._asdict().items()})
-            for name, row in self.by_joint.items()
-        ]
-        head = (
-            f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
-        )
-        return "\n".join([head, "joints:", *rows, ""])
+def thresholds_yaml(rows: Mapping[str, Threshold], source: str) -> str:
+    """Return the text of a file of thresholds by joint; ``source`` is named in a comment."""
+    lines = [
+        line_of(name, {key: float(f"{x:.4g}") for key, x in row._asdict().items()})
+        for name, row in rows.items()
+    ]
+    head = f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
+    return "\n".join([head, "joints:", *lines, ""])
 
 
 class Collision(NamedTuple):

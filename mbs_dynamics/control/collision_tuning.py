@@ -12,7 +12,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import NOISE, Threshold, Thresholds
+from mbs_dynamics.control.collision import NOISE, Threshold
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.errors import ArgumentError, listed
@@ -35,8 +35,8 @@ OUTLIER = 3.0
 """A torque so many times as large as 99.9 % of all is taken for a contact in the recording."""
 
 
-def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]:
-    """Return thresholds of collisions from recordings of free motion, and what these do not show.
+def tune(model: Model, stretches: Sequence[Any]) -> tuple[dict[str, Threshold], list[str]]:
+    """Return thresholds by joint from recordings of free motion, and what these do not show.
 
     A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
     units, as recordings do. A threshold is a line over speed, a margin above all external torques.
@@ -88,7 +88,7 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]
             *_above(share, np.abs(sustained[:, k]), SUSTAINED_MARGIN),
             float(fastest[k]),
         )
-    return Thresholds(model, rows), notes
+    return rows, notes
 
 
 def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:

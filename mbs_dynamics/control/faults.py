@@ -9,20 +9,23 @@ from typing import NamedTuple
 
 
 class Doubt(Enum):
-    """Quantities that a fault makes doubtful. The reaction follows from them."""
+    """Quantities that a fault makes doubtful, with the numbers that a period has for them.
 
-    NOTHING = "nothing"
+    The reaction to a fault follows from its doubt.
+    """
+
+    NOTHING = 0.0
     """The arm is where it is measured, but beyond a limit, or its measurements have ended."""
-    VELOCITY = "velocity"
+    VELOCITY = 1.0
     """Torques follow the positions; nothing is damped."""
-    STATE = "state"
+    STATE = 2.0
     """Torques follow no further state; drives hold the positions that were trusted last."""
-    ENCODER = "encoder"
+    ENCODER = 3.0
     """A drive would follow its own wrong encoder: it damps, and gravity torques stay."""
-    GRAVITY = "gravity"
+    GRAVITY = 4.0
     """Something else carries the arm, or gravity torques are wrong: none is added to those that
     drives which hold the arm exert, and without such drives there are none."""
-    MOTOR = "motor"
+    MOTOR = 5.0
     """A drive that does not exert its torque: it holds by itself, without one."""
 
 

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LARGEST_LOAD
+from mbs_dynamics.control.joint_states import LARGEST
 from mbs_dynamics.control.motor_table import UnknownKeyError, check_keys
 from mbs_dynamics.errors import ArgumentError, quoted
 from mbs_dynamics.lie import so3
@@ -51,9 +52,6 @@ FARTHEST, HEAVIEST = 2.0, 100.0
 
 GRAVITIES = (1.5, 30.0)
 """Range of lengths of gravity in m/s^2 that are accepted; unit vectors are refused."""
-
-LARGEST = 1e9
-"""Size beyond which a reading is not a measurement."""
 
 KEYS = ("frame", "mass", "bias_force", "bias_torque", "com")
 """Keys of the file of a calibration."""

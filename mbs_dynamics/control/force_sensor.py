@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import algorithms, checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.force_calibration import LARGEST, Calibration, Fit, fit
-from mbs_dynamics.control.joint_states import Rejection
+from mbs_dynamics.control.force_calibration import Calibration, Fit, fit
+from mbs_dynamics.control.joint_states import LARGEST, Rejection
 from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.lie import se3

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, Thresholds
+from mbs_dynamics.control.collision import Collision, read_bounds
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
@@ -37,7 +37,7 @@ from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.history import Replay, replayed
 from mbs_dynamics.control.period.records import State, Verdict
-from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, MODES, problems
+from mbs_dynamics.control.period.sentences import FORBIDDING, MODES, problems
 from mbs_dynamics.control.period.settings import law_settings, period_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
 from mbs_dynamics.control.running_period import RunningPeriod
@@ -94,7 +94,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings, self._options = settings, options
         file = settings.collision_file
-        self._thresholds = Thresholds.read(file, model).table if file else None
+        self._thresholds = read_bounds(file, model) if file else None
         self.loads = link_loads(model)
         """The loads that are carried, or taken up."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))
@@ -247,7 +247,7 @@ class Guard:
         """Stop for an external reason, as an emergency button."""
         if self.engaged:
             self.events.external = fault
-            self._request(t, transitions.TRIP, doubt=DOUBTS.index(fault.doubt))
+            self._request(t, transitions.TRIP, doubt=fault.doubt.value)
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
         """Say whether another controller is to hold the arm after a release, and holds it now."""
@@ -270,7 +270,9 @@ class Guard:
         self.running.latch_fault()
         self.events.begin_with(fault)
 
-    def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
+    def _request(
+        self, t: float, action: float, *, settle: bool = False, doubt: float = 0.0
+    ) -> None:
         """Apply a request at once; the command stays until the next period."""
         request = self._laws.motion.request(action, settle=settle, doubt=doubt)
         self.running.apply(t, request)

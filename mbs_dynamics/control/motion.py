@@ -19,7 +19,6 @@ from mbs_dynamics.control.period.records import Request, Settings, State
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, listed, quoted
-from mbs_dynamics.lie import so3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, without_payloads
 
@@ -67,12 +66,12 @@ class Motion:
         self._kinematics: Kernel | None = None
 
     def request(
-        self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
+        self, action: float, *, sends: bool = False, settle: bool = False, doubt: float = 0.0
     ) -> Request:
         """Return a request for one period."""
         exists, holds = self.holder
         return Request(
-            action, float(sends), float(settle), float(doubt), float(exists), float(holds),
+            action, float(sends), float(settle), doubt, float(exists), float(holds),
             self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
@@ -232,7 +231,7 @@ class Motion:
         q, columns = q.copy(), self.columns
         for _ in range(MOST_STEPS):
             C, J = self.kinematics(q)
-            e = pose_error(C, pose)
+            e = references.pose_error(C[:3], pose[:3]).ravel()
             angle, distance = np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
             if angle < REACHED[0] and distance < REACHED[1]:
                 return
@@ -249,9 +248,3 @@ class Motion:
             f"the pose of {self.link!r} at {pose[:3, 3].round(4).tolist()} is out of reach: the "
             f"nearest found from here is off by {distance:.3g} m and {angle:.3g} rad"
         )
-
-
-def pose_error(C: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the rotation vector and the difference of positions (6,) from a pose to a target."""
-    angle = so3.log(target[:3, :3] @ C[:3, :3].T)
-    return np.concatenate([angle, target[:3, 3] - C[:3, 3]])

@@ -11,7 +11,7 @@ import numpy as np
 
 from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.laws import AnyLaw
-from mbs_dynamics.control.motion import Motion, pose_error
+from mbs_dynamics.control.motion import Motion
 from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.records import Settings, State
@@ -117,8 +117,8 @@ class Remarks:
 
     def _off(self, s: State) -> tuple[float, float]:
         C, _ = self._motion.kinematics(np.array(s.trusted))
-        e = pose_error(C, np.asarray(s.pose))
-        return float(np.linalg.norm(e[:3])), float(np.linalg.norm(e[3:]))
+        angle, distance = np.linalg.norm(references.pose_error(C[:3], np.asarray(s.pose)), axis=1)
+        return float(angle), float(distance)
 
     def _at_limits(self, s: State, p: Settings) -> list[str]:
         room = np.minimum(s.trusted - p.spring_low, p.spring_high - s.trusted)[self._motion.columns]

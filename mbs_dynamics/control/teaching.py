@@ -23,7 +23,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.measurement import jumps
-from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.trajectory import RATE, Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import check_single, is_continuous
 from mbs_dynamics.model.model import Model
@@ -48,18 +48,8 @@ DEGREE, SPACINGS = 5, (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 ROUGHNESS = 1e-6
 """Weight of the third differences of the coefficients, for stretches with few samples."""
 
-RATE, HASTE = 100.0, 20.0
-"""Instants per second at which limits are checked, and the largest factor of the taught speed."""
-
-NEARLY = 0.99
-"""Share of a limit that gravity and friction may take of it."""
-
-SMALLEST = 1e-9
-"""Smallest coefficient of the path acceleration that is not zero."""
-
-FINE, BLEND, EVERY = 0.001, 20, 20
-"""Of the fastest timing: time in s between its instants, how many of them are averaged, twice,
-since accelerations jump, and every how many-th is a point."""
+HASTE = 20.0
+"""Largest factor of the taught speed."""
 
 
 def check_scipy() -> None:
@@ -206,54 +196,24 @@ class Demonstration:
 
         Raises ArgumentError, with the largest speed, if limits are exceeded.
         """
-        checks.positive("speed", speed)
         largest, what = self.largest_speed
-        if speed > largest:
+        if not largest:
+            raise ArgumentError(
+                f"{what} exceeds its limit at any speed: this arm cannot hold the posture"
+            )
+        if checks.positive("speed", speed) > largest:
             raise ArgumentError(
                 f"speed is {speed:g}; must be at most {largest:.3g} of the taught speed, by {what}"
-                if largest
-                else f"{what} exceeds its limit at any speed: this arm cannot hold the posture"
             )
         q, qd, qdd = self.motion(self.knots)
         return Trajectory(self.rig.names, self.knots / speed, q, speed * qd, speed**2 * qdd)
 
     def fastest(self) -> Trajectory:
-        """Return the trajectory along the taught path that is the fastest within limits.
+        """Return the trajectory at the taught timing, sped up as far as the limits allow.
 
-        Path velocities are those of TOPP-RA (Pham and Pham, 2018), with the taught time s as path
-        coordinate. Torques M(q) q' u + (M q'' + C q') x + g + friction are linear in the path
-        acceleration u and the squared path velocity x; viscous friction is bounded by that of the
-        largest velocity. Raises ArgumentError for postures that motors cannot hold.
+        Raises ArgumentError for postures that motors cannot hold.
         """
-        from scipy.ndimage import uniform_filter1d
-
-        rig, s = self.rig, self.instants
-        q, q1, q2 = self.motion(s)
-        with np.errstate(divide="ignore"):
-            most = np.minimum((rig.velocity / np.abs(q1)).min(axis=1), HASTE)
-        rest = rig.torques(q)
-        resisted = rig.friction * np.sign(q1) + rig.damping * q1 * most[:, None]
-        a = np.hstack([(rig.torques(q, 0.0, q1) - rest) / rig.effort, q1 / rig.acceleration])
-        b = np.hstack([(rig.torques(q, q1, q2) - rest) / rig.effort, q2 / rig.acceleration])
-        c = np.hstack([(rest + resisted) / rig.effort, 0.0 * q])
-        k, j = np.unravel_index(np.abs(c).argmax(), c.shape)
-        if abs(c[k, j]) > NEARLY:
-            raise ArgumentError(
-                f"gravity and friction take {abs(c[k, j]):.3g} of the torque that is allowed for "
-                f"{rig.names[j]!r}: use a smaller load, or a larger share of the limit"
-            )
-        rate = np.sqrt(_squared_velocities(a, b, c, most**2, s[1]))
-        t = np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1])))
-        T = np.arange(-BLEND * FINE, t[-1] + BLEND * FINE, FINE)
-        q = self.spline(np.interp(T, t, s))
-        for _ in range(2):
-            q = uniform_filter1d(q, BLEND, axis=0, mode="nearest")
-        qd = np.gradient(q, FINE, axis=0)
-        motion = q, qd, np.gradient(qd, FINE, axis=0)
-        slower = min(1.0, rig.largest_speed(*motion)[0])
-        rows = np.unique(np.append(np.arange(0, len(T), EVERY), len(T) - 1))
-        q, qd, qdd = (each[rows] for each in motion)
-        return Trajectory(rig.names, (T[rows] - T[0]) / slower, q, slower * qd, slower**2 * qdd)
+        return self.as_taught(min(self.largest_speed[0], HASTE))
 
 
 def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
@@ -327,39 +287,3 @@ def _smoothed(rig: Rig, t: FloatArray, q: FloatArray, spacing: float) -> tuple[A
     normal = (near.T @ near + weight * rough.T @ rough).tocsc()
     c = np.clip(expand @ splu(normal).solve(near.T @ q), rig.lower, rig.upper)
     return BSpline(knots, c, DEGREE), float(np.abs(A @ c - q).max())
-
-
-def _squared_velocities(
-    a: FloatArray, b: FloatArray, c: FloatArray, most: FloatArray, step: float
-) -> FloatArray:
-    """Return the largest x (N,) <= ``most``, zero at both ends, with |a u + b x + c| <= 1 (N, R).
-
-    Since |c| <= 1, every path can be followed slowly: the velocities from which its end can be
-    reached begin at zero. A row is a strip of u about a line in x; so is x_(k+1) = x_k + 2 u step
-    between zero and its bound. The gap between the lowest top and the highest bottom of all strips
-    is concave in x: Newton's method finds its root from above in a few steps.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strips = np.abs(a) > SMALLEST
-        alone = np.where(strips | (b == 0.0), np.inf, (1.0 - np.sign(b) * c) / np.abs(b))
-        most = np.minimum(most, alone.min(axis=1))
-        middle, slope, half = (np.where(strips, x / a, 0.0) for x in (-c, -b, np.sign(a)))
-    half[~strips] = np.inf
-    last = np.full((len(a), 1), 0.5 / step)
-    slope = np.hstack([slope, -last])
-    top, bottom = np.hstack([middle + half, last]), np.hstack([middle - half, 0.0 * last])
-    reach, squared = np.zeros((2, len(a)))
-    for k in range(len(a) - 2, -1, -1):
-        top[k, -1] *= reach[k + 1]
-        x = most[k]
-        while True:
-            i, j = (top[k] + slope[k] * x).argmin(), (bottom[k] + slope[k] * x).argmax()
-            gap, fall = top[k, i] - bottom[k, j], slope[k, j] - slope[k, i]
-            if fall * x <= gap + 1e-9 * abs(gap):
-                break
-            x = gap / fall
-        reach[k] = max(x, 0.0)
-    for k in range(len(a) - 1):
-        u = (top[k] + slope[k] * squared[k]).min()
-        squared[k + 1] = min(max(squared[k] + 2.0 * step * u, 0.0), reach[k + 1])
-    return squared

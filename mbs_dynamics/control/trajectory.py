@@ -1,10 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories of joints: points in time, and the polynomials between them."""
+"""Trajectories of joints: points in time, the polynomials between them, and files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.output_files import check_writable, write_at_once
 from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 MOST_POINTS = 1_000_000
 """Points of the longest trajectory."""
@@ -24,6 +27,13 @@ AT_REST = 1e-3
 
 SAMPLES = 16
 """Instants in each segment at which positions and velocities are compared with limits."""
+
+
+RATE = 100.0
+"""Rows per second of motion data, and instants per second at which limits are checked."""
+
+KINDS = (".csv", ".npz", ".yaml")
+"""Endings of files that :meth:`Trajectory.write` writes."""
 
 
 class Point(NamedTuple):
@@ -93,10 +103,31 @@ class Trajectory:
         qd, qdd = (None if x is None or np.isnan(x).any() else x for x in (series.qd, series.qdd))
         return cls(series.joints, series.t, series.q, qd, None if qd is None else qdd)
 
-    def sampled(self, t: FloatArray) -> TimeSeries:
-        """Return positions, rates and accelerations at times t (N,) in s after the first point."""
+    def sampled(self, t: FloatArray | None = None) -> TimeSeries:
+        """Return positions, rates and accelerations at times t (N,) in s after the first point.
+
+        By default these are about RATE per second, to the last point.
+        """
+        if t is None:
+            t = np.linspace(0.0, self.duration, round(RATE * self.duration) + 1)
         q, qd, qdd = np.swapaxes([self.at(self.times[0] + x) for x in t], 0, 1)
         return TimeSeries(t, self.names, q, qd=qd, qdd=qdd)
+
+    def write(self, option: str, path: Path, lead: float) -> None:
+        """Write a file that can be read as motion data.
+
+        ``.csv`` and ``.npz`` hold positions, rates and accelerations, sampled; ``.yaml`` is a
+        JointTrajectory, as MoveIt and ``ros2 topic pub`` take it, whose first point is due after
+        ``lead`` s. Raises ArgumentError, naming the option, for another name or place.
+        """
+        if path.suffix not in KINDS:
+            raise ArgumentError(f"{option} {path}: must end in {', '.join(KINDS)}")
+        check_writable(option, path)
+        if path.suffix == ".yaml":
+            points = self.sampled(self.times - self.times[0])
+            write_at_once(option, path, trajectory_yaml(points, lead))
+        else:
+            self.sampled().write(path)
 
     @property
     def duration(self) -> float:

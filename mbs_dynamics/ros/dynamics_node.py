@@ -170,12 +170,10 @@ class DynamicsNode(DescribedNode):
         observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
         if answering or observes:
-            results = robot.evaluate(reading, base)
+            results = robot.evaluate(reading.q, reading.qd, base)
             if observes:
                 self._contact.update(robot, reading, results)
-                if base is None:
-                    tau = reading.efforts.tau
-                    self._gravity_share.note(begin, reading.q, reading.qd, tau)
+                self._gravity_share.note(begin, reading.q, reading.qd, reading.efforts.tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -188,7 +186,7 @@ class DynamicsNode(DescribedNode):
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
         lacks = needing and why_not
         self._no_velocity = f"no {' and '.join(needing)}: {why_not}" if lacks else ""
-        self._missing = self._contact.lacking(robot.settings, results.missing)
+        self._missing = self._contact.lacking(robot.settings)
         if self._no_velocity:
             self.warn("no velocity", self._no_velocity)
         elif self._missing:
@@ -257,14 +255,14 @@ class DynamicsNode(DescribedNode):
         )
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
-        if settings.needs_effort and self._lifecycle == "active":
+        if settings.observed and self._lifecycle == "active":
             problem = self._missing
-            if robot is not None and settings.observed and not settings.floating_base:
+            if robot is not None:  # which has a fixed base
                 unheld = self._gravity_share.problem(robot.model)
                 self._remind("gravity in efforts", unheld)
                 problem = problem or unheld
             answered = statistics.last_valid is not None
-            statuses.append(publishers.effort_status(settings, self._contact, problem, answered))
+            statuses.append(publishers.effort_status(self._contact, problem, answered))
         if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))

@@ -26,7 +26,6 @@ from geometry_msgs.msg import (
     TwistStamped,
     Vector3,
     Vector3Stamped,
-    VelocityStamped,
     Wrench,
     WrenchStamped,
 )
@@ -53,8 +52,8 @@ ENVIRONMENT = ("payload", "gravity")
 UNIT_QUATERNION = 1e-3
 """How far the length of a quaternion may be from one."""
 
-ENERGIES = ("kinetic_J", "potential_J", "power_W")
-"""Labels of an energy message, joined by commas; the power may be missing."""
+ENERGIES = "kinetic_J,potential_J"
+"""Label of an energy message."""
 
 
 def _doubles(values: FloatArray | Sequence[float]) -> array[float]:
@@ -94,22 +93,6 @@ def twist_message(stamp: Time, frame_id: str, V: FloatArray) -> TwistStamped:
     angular, linear = _screw(V)
     header = Header(stamp=stamp, frame_id=frame_id)
     return TwistStamped(header=header, twist=Twist(angular=angular, linear=linear))
-
-
-def velocity_message(
-    stamp: Time, body: str, reference: str, frame_id: str, V: FloatArray
-) -> VelocityStamped:
-    """Return the twist V (6,) of the frame ``body`` with respect to the frame ``reference``.
-
-    It is measured at the origin of ``frame_id`` and resolved in its axes; tf2 can transform it.
-    """
-    angular, linear = _screw(V)
-    return VelocityStamped(
-        header=Header(stamp=stamp, frame_id=frame_id),
-        body_frame_id=body,
-        reference_frame_id=reference,
-        velocity=Twist(angular=angular, linear=linear),
-    )
 
 
 def wrench_message(stamp: Time, frame_id: str, W: FloatArray) -> WrenchStamped:

@@ -20,17 +20,11 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import (
-    LinkGravity,
-    LinkLoad,
-    replaced,
-    with_gravity,
-    with_load,
-)
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad, replaced, under
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
@@ -47,6 +41,9 @@ MOST_SAMPLES = 500_000
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
 
+UPRIGHT = LinkGravity("", STANDARD_GRAVITY)
+"""Gravity until another one is received."""
+
 Sampled = tuple[float, dict[str, tuple[float, float, float]]]
 """A time in s, and positions, velocities and efforts of joints by name."""
 
@@ -62,7 +59,7 @@ class TeachingNode(BaseNode):
         settings: TeachingSettings = self._settings
         self._watch_parameters()
         self._model: Model | None = None
-        self._gravity: LinkGravity | None = None
+        self._gravity = UPRIGHT
         self._loads: list[LinkLoad] = []
         self._positions: dict[str, float] = {}
         self._samples: list[Sampled] = []
@@ -88,7 +85,7 @@ class TeachingNode(BaseNode):
         def take() -> None:
             model = model_of(text, loads=loads_of(self._settings.loads))
             self._rig(model)
-            self._model, self._gravity, self._loads = model, None, []
+            self._model, self._gravity, self._loads = model, UPRIGHT, []
             self._log_model(f"model {quoted(model.name)}: {model.n} joints", remarks_about(model))
 
         self._try("robot_description", take)
@@ -107,13 +104,10 @@ class TeachingNode(BaseNode):
             torque=settings.torque,
         )
 
-    def _in_force(self, gravity: LinkGravity | None, loads: list[LinkLoad]) -> Model:
+    def _in_force(self, gravity: LinkGravity, loads: list[LinkLoad]) -> Model:
         if self._model is None:
             raise ModelError("there is no robot_description yet")
-        model = self._model if gravity is None else with_gravity(self._model, gravity)
-        for load in loads:
-            model = with_load(model, load)
-        return model
+        return under(self._model, gravity, loads)
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)

@@ -21,8 +21,10 @@ from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad, carried_over, replaced, under
-from mbs_dynamics.control.force_sensor import STALE_TIMEOUT, Calibration, ForceSensor, Rejection
+from mbs_dynamics.control.force_calibration import Calibration
+from mbs_dynamics.control.force_sensor import STALE_TIMEOUT, ForceSensor
 from mbs_dynamics.control.joint_input import JointInput
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
 from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.ros import messages

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, listed, missing_extra, shortened
-from mbs_dynamics.output_files import check_writable, expanded
+from mbs_dynamics.errors import listed, missing_extra, shortened
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns
@@ -224,25 +221,3 @@ def _at(times: FloatArray, table: FloatArray) -> FloatArray:
     after = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
     rows[(steps > GAP * np.median(steps))[after - 1] & (times != t[after])] = np.nan
     return rows
-
-
-@contextmanager
-def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
-    """Yield a writer and the types of rosbags; afterwards ``out`` is a bag of rosbag2, in one file.
-
-    Raises ArgumentError, naming the option, for a name that does not end in .mcap, or if it cannot
-    be written there; MbsError without rosbags.
-    """
-    try:
-        from rosbags.rosbag2 import StoragePlugin, Writer
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise missing_extra("bags need rosbags", "identify", error) from error
-    if out.suffix != ".mcap":
-        raise ArgumentError(f"{option} {out}: must be a file that ends in .mcap")
-    check_writable(option, out)
-    with TemporaryDirectory() as folder:
-        written = Path(folder) / out.stem
-        with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-            yield writer, get_typestore(Stores.ROS2_JAZZY)
-        shutil.copyfile(written / f"{out.stem}.mcap", expanded(out))

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.force_sensor import Calibration, ForceSensor, Rejection, fit
+from mbs_dynamics.control.force_calibration import Calibration, fit
+from mbs_dynamics.control.force_sensor import ForceSensor
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.resources import robot_path

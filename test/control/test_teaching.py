@@ -13,8 +13,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics import identification
 from mbs_dynamics.control import laws
 from mbs_dynamics.control.teaching import Demonstration, Rig
-from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory
+from mbs_dynamics.control.trajectory import KINDS, Trajectory
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
@@ -126,7 +125,7 @@ WEAK = Rig(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.1)), torque=0.45, accele
 
 @pytest.mark.parametrize("rig", [RIG, WEAK, Rig(MODEL, velocity=0.2)], ids=["arm", "load", "slow"])
 @pytest.mark.parametrize("seed", range(2))
-def test_both_timings_are_as_fast_as_the_limits_allow(rig, seed):
+def test_the_fastest_timing_reaches_a_limit_and_a_faster_one_is_refused(rig, seed):
     taught = Demonstration(rig, recorded(*hand(seed)))
     largest, what = taught.largest_speed
     assert shares(rig, taught.as_taught(largest)).max() == pytest.approx(1.0, abs=0.01)
@@ -134,37 +133,7 @@ def test_both_timings_are_as_fast_as_the_limits_allow(rig, seed):
         taught.as_taught(1.01 * largest)
     fastest = taught.fastest()
     fastest.check(rig.model)
-    used = shares(rig, fastest)
-    assert used.max() < 1.03
-    assert np.mean(used > 0.9) > 0.5  # some limit is reached for most of the time
-    assert fastest.duration < taught.knots[-1] / largest
-
-
-SLIDE = """<robot name="slide"><link name="rail"/><link name="cart"><inertial><mass value="2"/>
-<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="x" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>
-<limit lower="-5" upper="5" velocity="{v}" effort="{effort}"/>
-<dynamics friction="{friction}"/></joint></robot>"""
-
-
-@pytest.mark.parametrize(
-    ("v", "effort", "acceleration", "friction", "lowest"),
-    [
-        (100.0, 1000.0, 3.0, 0.0, 2.0 * np.sqrt(1.0 / 3.0)),  # half of it speeding up
-        (100.0, 4.0, 50.0, 0.0, 2.0 * np.sqrt(1.0 / 2.0)),  # a = F / m
-        (0.5, 1000.0, 2.0, 0.0, 1.0 / 0.5 + 0.5 / 2.0),  # a trapezoid
-        (100.0, 4.0, 50.0, 2.0, np.sqrt(2.0 / (1.0 * 3.0)) * 2.0),  # (F - R) / m, then (F + R) / m
-    ],
-)
-def test_the_fastest_motion_of_a_cart_is_that_of_a_bang_and_a_bang(
-    v, effort, acceleration, friction, lowest
-):
-    text = SLIDE.format(v=v, effort=effort, friction=friction)
-    rig = Rig(mbs.Model.from_urdf(text), velocity=1.0, acceleration=acceleration, torque=1.0)
-    t = np.linspace(0.0, 4.0, 400)
-    q = (np.sin(np.pi * (t / 4.0 - 0.5)) / 2.0)[:, None]
-    found = Demonstration(rig, TimeSeries(t, ("x",), q)).fastest()
-    assert lowest < found.duration < 1.08 * lowest
+    assert fastest.duration == pytest.approx(taught.knots[-1] / largest)
 
 
 def test_postures_that_motors_cannot_hold_are_refused():
@@ -182,7 +151,7 @@ def test_postures_that_motors_cannot_hold_are_refused():
 def test_files_hold_the_trajectory(kind, tmp_path):
     taught = Demonstration(RIG, recorded(*hand()))
     trajectory, path = taught.as_taught(), tmp_path / f"taught{kind}"
-    write_trajectory("--out", path, trajectory, lead=3.0)
+    trajectory.write("--out", path, lead=3.0)
     again = TimeSeries.read(path)
     Demonstration(RIG, again)
     again = Trajectory.of(again)
@@ -191,17 +160,6 @@ def test_files_hold_the_trajectory(kind, tmp_path):
         np.testing.assert_allclose(
             again.at(again.times[0] + x).positions, trajectory.at(x).positions, atol=1e-4
         )
-    if kind == ".mcap":
-        highlevel = pytest.importorskip("rosbags.highlevel")
-        with highlevel.AnyReader([path]) as bag:
-            (one,) = [each for each in bag.connections if each.topic == "/joint_trajectory"]
-            ((_, _, data),) = bag.messages([one])
-            message = bag.deserialize(data, one.msgtype)
-        assert len(message.points) == len(trajectory.times)
-        last = message.points[-1]
-        np.testing.assert_array_equal(last.positions, trajectory.positions[-1])
-        due = last.time_from_start.sec + 1e-9 * last.time_from_start.nanosec
-        assert due == pytest.approx(trajectory.duration + 3.0)
 
 
 # -- how well an arm repeats what it was taught ----------------------------------------------------

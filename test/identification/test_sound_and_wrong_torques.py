@@ -157,13 +157,22 @@ def test_motions_are_refused_only_for_wrong_torques(name):
     assert not passed
 
 
+@pytest.mark.parametrize("count", [6, 8, 10, 20])
 @pytest.mark.parametrize("name", ARMS)
-def test_a_joint_whose_torques_are_scaled_in_ten_poses_is_named(name):
+def test_a_joint_whose_torques_are_scaled_in_few_poses_is_named(name, count):
     model = arm(name)
-    for seed in range(6):
-        rng = np.random.default_rng([seed, 3])
-        q, tau, g = still(model, model, 10, 0.01, rng)
+    for seed, (noise, unknown) in enumerate((x, y) for x in (0.01, 0.05) for y in DESCRIBED):
+        rng = np.random.default_rng([seed, count, 3])
+        q, tau, g = still(model, true_arm(model, *unknown, rng), count, noise, rng)
         for joint in np.argsort(g.std(axis=0))[-2:]:
             scaled = np.where(np.arange(model.n) == joint, 4.0 * tau, tau)
             message = refused(StillData.read, *poses_of(model, q, scaled))
-            assert f"torques of {model.joint_names[joint]}" in message, (seed, message)
+            assert model.joint_names[joint] in message, (seed, message)
+
+
+def test_torques_of_an_arm_three_times_as_heavy_need_their_unit():
+    model, rng = arm("arm7"), np.random.default_rng(3)
+    q, tau, _ = still(model, model, 10, 0.01, rng)
+    _, poses = poses_of(model, q, 3.0 * tau)
+    assert "--columns tau=[N m]" in refused(StillData.read, model, poses)
+    assert not refused(StillData.read, model, replace(poses, declared=poses.declared | {"tau"}))

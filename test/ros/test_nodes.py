@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from waiting import TIMEOUT
 
-from mbs_dynamics.control.force_sensor import Calibration
+from mbs_dynamics.control.force_calibration import Calibration
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import PUBLISHED
@@ -92,7 +92,7 @@ def ends(node):
 
     def short(name):
         name = name.replace(f"{full}/", "~/", 1).removeprefix(f"{namespace}/")
-        name = re.sub(r"^(~/(?:twist|velocity|jacobian))/\w+", r"\1/<body>", name)
+        name = re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", name)
         return re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", name)
 
     topics = [(one, one.msg_type) for one in node.publishers]

@@ -19,7 +19,8 @@ from ros_bench import NodeProcess, Probe, wrench_of
 from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.force_sensor import STILL, Calibration
+from mbs_dynamics.control.force_calibration import Calibration
+from mbs_dynamics.control.force_sensor import STILL
 from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.period import measurement
 from mbs_dynamics.control.period.collisions import STOP, Hit
-from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
+from mbs_dynamics.control.period.evidence import disagreement, idle, shown
 from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.logic import (
     all_of,
@@ -40,19 +41,8 @@ from mbs_dynamics.control.period.records import (
 )
 from mbs_dynamics.control.period.transitions import FAULT, RELEASED, STOPPING
 
-NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
-"""Doubts. NOTHING: the arm is where it is measured. VELOCITY: nothing is damped. STATE: torques
-follow no further state. ENCODER: the drive of the joint damps only. GRAVITY: something else carries
-the arm, or gravity torques are wrong. MOTOR: a drive does not exert its torque."""
-
-DOUBT_NAMES = {
-    NOTHING: "nothing",
-    VELOCITY: "velocity",
-    STATE: "state",
-    ENCODER: "encoder",
-    GRAVITY: "gravity",
-    MOTOR: "motor",
-}
+NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = (doubt.value for doubt in Doubt)
+"""Numbers of the doubts."""
 
 WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
@@ -81,24 +71,6 @@ tolerance, and beyond SMALL of it and half of what is commanded."""
 SMALL = 0.4
 
 
-class Watched(NamedTuple):
-    """Averages and counts of checks; see the fields of the same names of State."""
-
-    slow_q: Any
-    mean_qd: Any
-    changed_at: Any
-    lively: Any
-    lively_since: Any
-    reversals: Any
-    noisy: Any
-    change: Any
-    change_qd: Any
-    deviations: Any
-    unknown_since: Any
-    speed: Any
-    """(n,) velocities by positions over WINDOW."""
-
-
 class Context(NamedTuple):
     """The input of the checks: records, and values computed from them."""
 
@@ -107,8 +79,12 @@ class Context(NamedTuple):
     r: Request
     p: Settings
     m: Measured
-    watched: Watched
-    evidence: Evidence
+    after: State
+    """The state with the averages, counts and evidence of this period."""
+    speed: Any
+    """(n,) velocities by positions over WINDOW."""
+    opposes: Any
+    """The condition that the evidence contradicts the torques."""
     hit: Hit
     engaged: Any
     pause: Any
@@ -139,8 +115,13 @@ class Check(NamedTuple):
     """Whether it forbids to enable torques."""
 
 
-def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any) -> Watched:
-    """Return the averages and counts after a report; ``elsewhere``: another controller holds."""
+def watched(
+    s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any
+) -> tuple[State, Any]:
+    """Return the state with the averages and counts after a report, and speeds (n,) over WINDOW.
+
+    ``elsewhere``: another controller holds the arm.
+    """
     share = m.elapsed / (WINDOW + m.elapsed)
     fresh = m.new & ~m.restarts
     slow = select(m.restarts, m.q, select(fresh, s.slow_q + share * (m.q - s.slow_q), s.slow_q))
@@ -181,7 +162,7 @@ def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhe
     compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
-    return Watched(
+    after = s._replace(
         slow_q=slow,
         mean_qd=mean,
         changed_at=select(alive | m.restarts, m.stamp, s.changed_at),
@@ -193,8 +174,8 @@ def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhe
         change_qd=select(fresh, change_qd, s.change_qd),
         deviations=select(compared, counted, s.deviations),
         unknown_since=select(unknown & engaged, min(s.unknown_since, x.now), np.inf),
-        speed=(m.q - slow) / WINDOW,
     )
+    return after, (m.q - slow) / WINDOW
 
 
 # -- conditions ------------------------------------------------------------------------------------
@@ -250,13 +231,13 @@ def _position(c: Context) -> tuple[Any, Any, Any]:
 
 
 def _too_fast(c: Context) -> Any:
-    fast = less(c.p.fastest, abs(c.watched.mean_qd)) & less(c.p.fastest, abs(c.m.qd))
+    fast = less(c.p.fastest, abs(c.after.mean_qd)) & less(c.p.fastest, abs(c.m.qd))
     return fast & holds(c.p.commanded)
 
 
 def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
-    mean = c.watched.mean_qd
-    believed = less_equal(0.5 * mean * mean, c.watched.speed * mean)
+    mean = c.after.mean_qd
+    believed = less_equal(0.5 * mean * mean, c.speed * mean)
     bound = COMPARED_SPEED * c.p.fastest
     lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample shows nothing
     fast = less(bound, lasts) & c.m.new & holds(c.p.commanded)
@@ -264,34 +245,33 @@ def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
 
 
 def _velocity(c: Context) -> tuple[Any, Any, Any]:
-    return _too_fast(c), c.watched.mean_qd, c.p.fastest
+    return _too_fast(c), c.after.mean_qd, c.p.fastest
 
 
 def _speed(c: Context) -> tuple[Any, Any, Any]:
-    runs = less(c.p.fastest, abs(c.watched.speed)) & holds(c.p.commanded)
-    return runs, c.watched.speed, c.p.fastest
+    runs = less(c.p.fastest, abs(c.speed)) & holds(c.p.commanded)
+    return runs, c.speed, c.p.fastest
 
 
 def _frozen(c: Context) -> tuple[Any, Any, Any]:
-    since = c.m.stamp - c.watched.changed_at
+    since = c.m.stamp - c.after.changed_at
     stands = less_equal(c.p.frozen_timeout, since) & holds(c.p.commanded) & c.m.new
     return stands & less(0.0, c.p.frozen_timeout), since, c.m.qd
 
 
 def _tracking(c: Context) -> tuple[Any, Any, Any]:
-    wrong = less_equal(DEVIATIONS * SMALL_DEVIATIONS, c.watched.deviations)
+    wrong = less_equal(DEVIATIONS * SMALL_DEVIATIONS, c.after.deviations)
     return wrong, c.m.effort, c.s.asked[0]
 
 
 def _no_effort(c: Context) -> tuple[Any, Any, Any]:
     unknown = isnan(c.m.effort) & holds(c.p.commanded)
-    lasts = less_equal(c.p.timeout, c.x.now - c.watched.unknown_since)
+    lasts = less_equal(c.p.timeout, c.x.now - c.after.unknown_since)
     return unknown & lasts & equal(c.p.effort_check, 2.0), c.m.effort, c.p.timeout
 
 
 def _support(c: Context) -> tuple[Any, Any, Any]:
-    e = c.evidence
-    return e.fails, e.opposed_value, e.most_share
+    return c.opposes, c.after.opposed_value, c.after.most_share
 
 
 def _opposed(c: Context) -> tuple[Any, Any, Any]:

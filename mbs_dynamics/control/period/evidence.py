@@ -13,7 +13,7 @@ of drives that hold the arm are compared with g before these drives let go.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
 from mbs_dynamics.control.period.logic import (
@@ -80,29 +80,6 @@ CONFIRMED, LONGEST_DOUBT = 5.0, 0.15
 """Number of successive states in which efforts must agree, and the time in s that they have."""
 
 
-class Evidence(NamedTuple):
-    """The evidence of the motion for or against the torques; fields as those of State."""
-
-    weighing: Any
-    proven: Any
-    opposed: Any
-    opposed_joint: Any
-    opposed_value: Any
-    most_share: Any
-    first_q: Any
-    lowest_q: Any
-    lowest: Any
-    sinking: Any
-    sprung: Any
-    whole_at: Any
-    whole_qd: Any
-    agreeing: Any
-    disagree_since: Any
-    alone_since: Any
-    fails: Any
-    """The condition that the state contradicts the torques."""
-
-
 def shown(effort: Any, p: Settings) -> Any:
     """Return the condition that efforts are measured: drives that measure none report NaN, or 0."""
     known = all_of(~isnan(effort) | ~holds(p.commanded))
@@ -158,8 +135,8 @@ def weighed(
     engaged: Any,
     elsewhere: Any,
     dt: Any,
-) -> Evidence:
-    """Return what a state shows while unverified torques grow.
+) -> tuple[State, Any]:
+    """Return the state with the evidence, and the condition that this contradicts the torques.
 
     ``g`` (n,) are the whole gravity torques, ``exerted`` (n,) the efforts of drives that hold the
     arm; ``elsewhere``: another controller holds it.
@@ -237,14 +214,13 @@ def weighed(
 
     acts = watching & m.heard
     ends = acts & (fails | proven | released)
-    return Evidence(
+    after = s._replace(
         weighing=select(ends, 0.0, s.weighing),
         proven=select(acts & proven & ~fails, 1.0, s.proven),
         opposed=select(fails, found, s.opposed),
         opposed_joint=select(fails, joint, s.opposed_joint),
         opposed_value=select(fails, value, s.opposed_value),
         most_share=select(acts, select((proven | released) & ~fails, 1.0, share), s.most_share),
-        first_q=s.first_q,
         lowest_q=select(acts, lowest_q, s.lowest_q),
         lowest=select(acts, lowest, s.lowest),
         sinking=select(acts, sinking, s.sinking),
@@ -254,5 +230,5 @@ def weighed(
         agreeing=select(acts, agreeing, s.agreeing),
         disagree_since=select(acts, since, s.disagree_since),
         alone_since=select(acts, alone_since, s.alone_since),
-        fails=fails,
     )
+    return after, fails

@@ -193,8 +193,8 @@ def period(
         command.expected(s, p, s.command, m.q, m.qd),
     )
     x = x._replace(floats=1.0 * floats(s, x, p, now))
-    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
-    seen = checks.watched(s, x, p, m, engaged, elsewhere)
+    after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
+    after, opposes = evidence.weighed(after, x, p, m, g, exerted, engaged, elsewhere, dt)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(law_fails, 0.0, x.law))
@@ -202,8 +202,9 @@ def period(
     x = x._replace(law=select(floating, collisions.yielding(s, p, smooth, now), x.law))
     sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, seen, shows, hit, engaged, pause, stood, g, law_fails, finite, sound
-    )
+        s, x, r, p, m, after, speed, opposes, hit, engaged, pause, stood, g, law_fails, finite,
+        sound,
+    )  # fmt: skip
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
     allowed = checks.allowed(fails)
@@ -250,7 +251,7 @@ def period(
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
     start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
     resets = enables | grips
-    s = s._replace(
+    s = after._replace(
         now=select(sends, now, s.now),
         stood=stood,
         mode=mode,
@@ -261,8 +262,6 @@ def period(
         fault_limit=select(stops, limit, s.fault_limit),
         doubt=select(stops, doubt, select(clears | enables, 0.0, s.doubt)),
         **{name: getattr(m, name) for name in m._fields if name in State._fields},
-        **{name: getattr(seen, name) for name in seen._fields if name in State._fields},
-        **{name: getattr(shows, name) for name in shows._fields if name in State._fields},
         doubted=1.0 * doubted,
         rates_doubted=1.0 * rates_doubted,
         trusted=q,

@@ -17,6 +17,7 @@ from mbs_dynamics.algorithms.factorization import Factors
 from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
 from mbs_dynamics.control.period.logic import clipped
 from mbs_dynamics.control.period.modes import TINY, spring_forces
+from mbs_dynamics.control.period.records import NEVER
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array, blocks, symmetric
 from mbs_dynamics.representation.tree import Tree
@@ -102,16 +103,12 @@ def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:
     )
     w = sqrt(min(w2, most))
     lead = clipped(math.e * speed / (w + TINY), least, longest)
-    return select(less(0.0, w2), lead, NO_LEAD + 0.0 * lead)
+    return select(less(0.0, w2), lead, NEVER + 0.0 * lead)
 
 
 def controllable(w2: Any, most: Any) -> Any:
     """Return the share of a stiffness whose largest squared frequency is at most ``most``."""
     return select(less(most, w2), most / max(w2, TINY), 1.0)
-
-
-NO_LEAD = 1e12
-"""Lead of an error without stiffness."""
 
 
 def joint_impedance(

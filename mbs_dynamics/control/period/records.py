@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a control period: what every number of its vectors means.
+"""The records of a control period: the meaning of every number in its vectors.
 
 A period takes and returns flat vectors of doubles, which are the same in Python, in batches and in
 C. :class:`Layout` tells where in a vector each field of a record stands. Fields are single numbers,
@@ -35,18 +35,18 @@ SWITCHING = 0.03
 """Time in s in which drives that start or stop to control positions may exert no torque."""
 
 LAG = 4
-"""Number of commands of which a measured effort may be that of the oldest."""
+"""Number of latest commands that are remembered: a measured effort may follow any of them."""
 LatestPerJoint = Annotated[Any, (LAG, "n")]
 PerCheck = Annotated[Any, ("checks",)]
 
 
 class State(NamedTuple):
-    """All that one period leaves to the next."""
+    """The numbers that one period passes to the next."""
 
     now: Number
     """Time of the latest period that was sent; NaN before the first."""
     stood: Number
-    """Number of successive periods in which the time did not advance."""
+    """Number of successive periods, up to now, in which the time did not advance."""
     mode: Number
     """One of the modes in ``transitions.py``."""
     since: Number
@@ -58,7 +58,7 @@ class State(NamedTuple):
     fault_value: Number
     fault_limit: Number
     doubt: Number
-    """The quantity that the fault makes unreliable: one of the doubts in ``checks.py``."""
+    """Number of the quantity that the fault makes unreliable: a doubt in ``checks.py``."""
 
     stamp: PerJoint
     """When the latest accepted state was measured, by the clock of the measurements."""
@@ -71,33 +71,36 @@ class State(NamedTuple):
     q: PerJoint
     """The latest accepted positions in rad or m, unwrapped."""
     turned: PerJoint
-    """Whole turns in rad by which these exceed what is reported."""
+    """Whole turns in rad that were added to the reported angles to obtain ``q``."""
     qd: PerJoint
     """The latest accepted velocities in rad/s or m/s."""
     effort: PerJoint
     """The latest measured efforts in N m or N."""
     refused: PerJoint
-    """Why the latest report was not used, one of the refusals in ``measurement.py``; 0: it was."""
+    """Reason why the latest report was refused, from ``measurement.py``; 0: it was accepted."""
     refused_by: PerJoint
-    """By how much: a jump in rad or m, or a time in s."""
+    """Amount that led to the refusal: a jump in rad or m, or a time in s."""
     suspect: PerJoint
-    """Position of the latest report that jumped, if the ones after it agree; else NaN."""
+    """Position in rad or m that was refused as a jump, until a report contradicts it; NaN: none."""
     suspect_stamp: PerJoint
+    """Stamp of that report in s."""
     doubted: Number
-    """Whether states are doubted since the arm was at rest: torques follow none of them."""
+    """1 from a fault of measured states until drives hold the arm or it has no torque. Meanwhile
+    torques are those of ``trusted``."""
     rates_doubted: Number
-    """Whether velocities are doubted since then: nothing is damped."""
+    """1 from a fault of measured velocities until then. Meanwhile nothing is damped."""
     trusted: PerJoint
-    """Positions that torques follow."""
+    """Positions in rad or m from which torques are computed: the latest that were not doubted."""
     g: PerJoint
-    """Gravity torques there, scaled."""
+    """Gravity torques at ``trusted`` times ``scale``, in N m or N."""
     smooth: PerJoint
-    """Filtered velocities for damping."""
+    """Low-pass filtered velocities for damping, in rad/s or m/s."""
 
     slow_q: PerJoint
-    """Positions behind a low pass, of which the speed over a window follows."""
+    """Low-pass filtered positions in rad or m. The distance of a position from them, divided by the
+    time constant, is the mean speed that is compared with ``mean_qd``."""
     mean_qd: PerJoint
-    """Reported velocities behind the same low pass."""
+    """Reported velocities in rad/s or m/s behind the same low-pass filter."""
     changed_at: PerJoint
     """Stamp of the latest state in which the values of a joint changed."""
     lively: PerJoint
@@ -105,47 +108,49 @@ class State(NamedTuple):
     lively_since: PerJoint
     """Stamp of the first of them."""
     reversals: PerJoint
-    """Number of them in which it changed them to and fro."""
+    """Number of these states in which the change had the opposite sign of the change before."""
     noisy: PerJoint
-    """Whether noise always changes the values at rest."""
+    """1 if noise changes the values of a joint in every state at rest, so that constant values mean
+    a frozen encoder."""
     change: PerJoint
-    """The latest change of the position."""
+    """Latest change of the position in rad or m."""
     change_qd: PerJoint
-    """The latest change of the velocity."""
+    """Latest change of the velocity in rad/s or m/s."""
     asked: LatestPerJoint
-    """The efforts that follow from the latest commands, the newest first."""
+    """Efforts in N m or N expected from each of the latest commands, the newest first."""
     asked_count: Number
-    """How many of them there are since torques were enabled."""
+    """Number of commands since torques were enabled."""
     deviations: PerJoint
-    """Weighted number of successive deviations of measured from commanded efforts."""
+    """Weighted number of successive states whose efforts deviate from the expected ones."""
     unknown_since: Number
-    """Since when efforts are unknown; +inf if they are known."""
+    """Time in s at which efforts became unknown; +inf while they are known."""
     saturated_since: PerJoint
-    """Since when the command is at its limit; +inf if it is not."""
+    """Time in s at which the command reached its effort limit; +inf while it is below."""
 
     momentum: PerJoint
     """Generalised momentum of the latest state, in N m s or N s."""
     momentum_rate: PerJoint
-    """Its rate without external torques."""
+    """Rate of the momentum that the model predicts without external torques, in N m or N."""
     residual: PerJoint
-    """External torques by the momentum observer; NaN: not known."""
+    """External torques estimated by the momentum observer, in N m or N; NaN: unknown."""
     sustained: PerJoint
-    """The same behind a low-pass filter."""
+    """``residual`` behind a low-pass filter."""
     drift: PerJoint
-    """Behind one high-pass filter they are less by the drift, behind a second by the trend too."""
+    """Slow part of ``sustained``, which the first high-pass filter removes, in N m or N."""
     trend: PerJoint
+    """Slow part of the rest, which the second high-pass filter removes, in N m or N."""
     contact_time: Number
-    """Time for which external torques have been known."""
+    """Time in s since which external torques have been known without a gap."""
     collided: Number
     """Joint of the latest collision since torques were enabled; -1: none."""
     yields_until: Number
-    """Until when the arm goes along with the contact."""
+    """Time in s until which the arm yields to the contact."""
 
     gravity: Vector
     """Gravity in force, in m/s^2, in the axes of the root."""
     gravity_goal: Vector
     gravity_end: Number
-    """When gravity reaches its goal; likewise for the loads and gains below."""
+    """Time in s at which gravity reaches its goal. Loads and gains below change likewise."""
     loads: PerLoad
     """Inertial parameters of the loads in force, of each body."""
     loads_goal: PerLoad
@@ -164,77 +169,86 @@ class State(NamedTuple):
     zone_goal: Number
     gains_end: Number
     settling: Number
-    """When the damping of the momentum ends."""
+    """Time in s at which the extra damping of an arm that comes to rest ends."""
     spring_low: PerJoint
-    """Where the lower limit spring begins; higher while the joint has not come inside."""
+    """Position in rad or m at which the lower limit spring begins. For a joint that was enabled
+    further out, it begins there, and moves inward with the joint."""
     spring_high: PerJoint
 
     command: PerJoint
     """The latest torques in N m or N."""
     carried: PerJoint
-    """What of the latest torques of an engaged arm carries it: they neither damp nor assist."""
+    """Ramped gravity torques in N m or N of the latest period with enabled torques, without
+    laws, damping, friction compensation and springs. ``on_fault: hold_torque`` keeps them."""
     commanded_at: Number
+    """Time in s at which the latest command was sent."""
     start: PerJoint
-    """Torques from which gravity torques ramp in."""
+    """Torques in N m or N at which the ramp to gravity torques began."""
     share: Number
-    """Share of the gravity torques that has ramped in."""
+    """Share of the gravity torques that has ramped in, 0 to 1."""
     hold: Number
-    """Share of the gains of the drives' position loops."""
+    """Share of the gains of the drives' position loops, 0 to 1."""
     held: PerJoint
-    """Positions that the drives hold."""
+    """Positions in rad or m that the drives hold."""
     slipped: Number
-    """A joint whose drive does not hold it; -1: none."""
+    """Index of a joint whose drive does not hold it; -1: none."""
     switched_at: Number
-    """When the drives, or another controller, began or ended to control positions."""
+    """Time in s at which drives or another controller last began or ended to control positions."""
     held_elsewhere: Number
     """Whether another controller holds the arm."""
     lets_go: Number
-    """Whether torques that a fault has kept are to ramp out."""
+    """1 if torques that a fault has kept are to ramp out."""
     behind: Number
-    """Whether the rate limit keeps the command from the torques that are wanted."""
+    """1 while the rate limit keeps the command from the wanted torques."""
     arrived: Number
-    """Whether the command has reached the torques that a stop or a release leads to."""
+    """1 once the command of a stop or a release has reached its final torques."""
 
     weighing: Number
-    """Whether the arm is watched for evidence that the torques are right."""
+    """1 while the motion of the arm is judged as evidence for the sign of the torques."""
     proven: Number
-    """Whether they were found to be right."""
+    """1 once this evidence has shown that the torques are right."""
     verified: Number
-    """Whether something had shown that they are right when they were enabled."""
+    """1 if measured efforts or an earlier proof verified the torques when they were enabled."""
     opposed: Number
-    """What contradicts them: number of a kind of evidence; 0: nothing."""
+    """Kind of evidence against the torques, from ``evidence.py``; 0: none."""
     opposed_joint: Number
+    """Index of the joint that showed it; -1: the whole arm."""
     opposed_value: Number
+    """Displacement in rad or m, or speed in rad/s or m/s, that showed it."""
     most_share: Number
-    """Largest share of the gravity torques that may be commanded."""
+    """Largest share of the gravity torques that may be commanded, 0 to 1. It grows with the
+    evidence."""
     first_q: PerJoint
-    """Positions when watching began."""
+    """Positions in rad or m at which the collection of evidence began."""
     lowest_q: PerJoint
-    """Positions where the arm was lowest since then."""
+    """Positions in rad or m at which the arm was lowest since then."""
     lowest: Number
-    """Its mean displacement there."""
+    """Mean displacement there in rad or m, weighted by gravity torques; negative: lower."""
     sinking: Number
-    """Number of successive states in which the arm sinks."""
+    """Number of successive states, up to now, in which the arm sinks."""
     sprung: Number
-    """Whether drives have held the arm, which bring it back up to where it was."""
+    """1 if drives have held the arm meanwhile: they lift it back, which is no evidence."""
     whole_at: Number
-    """When whole torques began to move the arm alone, or the latest time before; +inf: not yet."""
+    """Time in s of the latest state before the full torques held the arm without the drives; +inf:
+    not yet."""
     whole_qd: PerJoint
-    """Velocities at this time."""
+    """Velocities in rad/s or m/s at this time."""
     agreeing: Number
-    """Number of states in which efforts of drives that hold the arm agree with gravity."""
+    """Number of successive states in which efforts of holding drives agree with gravity torques."""
     disagree_since: Number
+    """Time in s at which they began to disagree; +inf while they agree."""
     alone_since: Number
-    """Since when whole torques hold the arm and are not contradicted; +inf: they do not."""
+    """Time in s since which full torques have held the arm without contradiction; +inf: they do
+    not."""
 
     law: Number
     """Law in force, one of the laws in ``laws.py``."""
     law_before: Number
-    """Law that fades; the one in force if none does."""
+    """Law that is fading out; the law in force if there is none."""
     law_at: Number
-    """When the law in force began to take over."""
+    """Time in s at which the law in force began to take over."""
     gap: Number
-    """Longest of the latest times between two states; 0 before two have come."""
+    """Longest recent time in s between two states, which decays over GAP_MEMORY; 0: not known."""
     joint_stiffness: PerJoint
     """Gains of the impedance laws in force, see Settings."""
     joint_ratio: Number
@@ -249,99 +263,108 @@ class State(NamedTuple):
     link_axes_goal: Number
     posture_frequency_goal: Number
     springs_end: Number
-    """When these gains reach their goals."""
+    """Time in s at which these gains reach their goals."""
     broken: Number
-    """Whether torques of the laws were not numbers, and were left out."""
+    """1 if torques of the laws were not finite and were left out."""
     stiffness_share: Number
-    """Share of the stiffness that the loop can control with the latest times between states."""
+    """Share of the set stiffness that is stable with the recent times between states, 0 to 1."""
 
     motion: Number
     """Number of the latest motion, see Request."""
     motion_at: Number
-    """When it began."""
+    """Time in s at which it began."""
     obeys: Number
-    """Whether a motion was requested since torques were enabled or a law took over."""
+    """1 if a motion was requested since torques were enabled or a law took over."""
     shift: PerJoint
-    """Whole turns in rad that bring targets of joints without limits nearest to them."""
+    """Whole turns in rad that are added to targets of joints without limits, to take the shortest
+    way."""
     lead: PerJoint
-    """Distances by which the reference of the joints may lead them; NEVER: without stiffness."""
+    """Distances in rad or m by which the reference may lead the measured joints; NEVER without
+    stiffness."""
     reference: PerJoint
     """Reference of the joints, or the posture of an arm whose link follows a pose."""
     reference_qd: PerJoint
     reference_qdd: PerJoint
     fading: PerJoint
-    """Reference of the joints for the law that fades, which comes to rest."""
+    """Reference of the joints for the law that is fading out. It brakes to rest."""
     fading_qd: PerJoint
     played: Number
-    """Time since the first point of the trajectory that is played; NaN: none is."""
+    """Time in s since the first point of the trajectory that is played; NaN: none."""
     pace: Number
-    """Share of its speed with which it is played."""
+    """Playing speed relative to the recorded one, 0 to 1."""
     ended: Number
-    """Whether the measured arm has arrived at its last point."""
+    """1 once the measured arm has arrived at its last point."""
     waits: PerJoint
-    """Whether the reference of a joint waits for it."""
+    """1 for joints whose reference pauses until they have caught up."""
     waits_since: Number
-    """Since when one waits; +inf: none."""
+    """Time in s at which a reference paused; +inf: none pauses."""
     halting: Number
-    """Until when the posture comes to rest at the latest."""
+    """Time in s until which the posture follows an arm that comes to rest."""
     pose: Pose
     """Reference of the link."""
     twist: Six
     """Its angular and linear velocity, in the axes of the root."""
     link_lead: Six
-    """Distances by which it may lead the link, along the axes of the stiffness."""
+    """Distances in rad and m by which it may lead the link, along the axes of the stiffness."""
     link_waits_since: Number
+    """Time in s at which it paused until the link has caught up; +inf: it does not pause."""
     rotation: Vector
-    """Rotation vector of the latest orientation error: near half a turn, it decides the side."""
+    """Rotation vector in rad of the latest orientation error. Near half a turn, the next error is
+    on the same side."""
 
 
 class Sample(NamedTuple):
-    """What is known in a period."""
+    """The measurements of one period, as they were received. Unmeasured quantities are NaN."""
 
     now: Number
+    """Time of the period in s."""
     stamp: PerJoint
-    """When states were measured, NaN of joints of which there is no new report."""
+    """Time of each measurement in s, by the clock of the measurements; NaN: no new report."""
     received: PerJoint
-    """When they were received."""
+    """Time in s at which each measurement was received."""
     reported: PerJoint
-    """Whether there is a report of a joint."""
+    """1 for joints with a report."""
     q: PerJoint
+    """Positions in rad or m, as reported: angles of joints without limits may be wrapped."""
     qd: PerJoint
+    """Velocities in rad/s or m/s."""
     effort: PerJoint
+    """Efforts in N m or N."""
     error: PerJoint
-    """Error codes of drives."""
+    """Error codes of drives; 0: none."""
     temperature: PerJoint
-    """In degrees Celsius."""
+    """Temperatures of drives in degrees Celsius."""
     apart: PerJoint
-    """How far the positions of two motors of one joint differ."""
+    """Difference in rad or m of the positions of two motors of one joint."""
     law: PerJoint
-    """Torques of a law that is called first, in addition to those of gravity compensation."""
+    """Torques in N m or N, in addition to gravity torques, of a law that is called before the
+    period."""
     floats: Number
-    """Whether no law moves the arm, so that its motion is evidence."""
+    """1 if that law does not move the arm: its motion is evidence for the gravity torques."""
     nudge: PerJoint
-    """Torques in addition while the drives hold the arm."""
+    """Torques in N m or N that are added while the drives hold the arm, to test their signs."""
 
 
 class Request(NamedTuple):
-    """What is asked for in a period."""
+    """The requests to one period: enable or disable, the law, and the motion that it follows."""
 
     action: Number
-    """One of the actions in ``transitions.py``."""
+    """Number of an action in ``transitions.py``."""
     sends: Number
-    """Whether the command of the period is sent; else it stays as it is."""
+    """1 if the command of the period is sent; 0: the period only judges, and the command stays."""
     settle: Number
-    """Whether the momentum of the arm is to be damped from now on."""
+    """1 starts the extra damping of an arm that is to come to rest."""
     doubt: Number
-    """Of an external reason to stop."""
+    """Number of a doubt in ``checks.py``. It applies if ``action`` is TRIP."""
     holder: Number
-    """Whether another controller is to hold the arm once torques are released."""
+    """1 if another controller is to hold the arm once torques are released."""
     holds: Number
-    """Whether another controller holds the arm now."""
+    """1 if another controller holds the arm now."""
 
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
     at_once: Number
-    """Whether it takes over without a blend, as after a collision."""
+    """1 if it takes over without a blend, as after a collision."""
     motion: Number
     """Number of the motion that is described below. Another number begins another motion; what is
     described under a number from before torques were enabled is not followed."""
@@ -354,32 +377,33 @@ class Request(NamedTuple):
     """Positions of joints, or the first point of a trajectory. Those of joints without limits may
     be whole turns away; a trajectory is shifted as a whole."""
     target_qd: PerJoint
-    """Velocities with which they go on."""
+    """Velocities in rad/s or m/s with which the targets move on."""
     target_pose: Pose
     segment: Segment
     """Coefficients c of the segment of a trajectory, c_0 + c_1 x + ... + c_5 x^5. References go no
     faster than the joints may, whatever it holds."""
     segment_at: Number
-    """Time of its beginning after the first point, from which x counts."""
+    """Time in s from the first point to the beginning of the segment, where x is 0."""
     duration: Number
-    """Time from the first point of the trajectory to the last."""
+    """Time in s from the first point of the trajectory to the last."""
     delay: Number
-    """Time after the beginning of the motion before which the trajectory does not begin."""
+    """Time in s from the request of the motion to the first point of the trajectory, at least."""
     pace: Number
-    """Share of its speed, from 0 to 1, with which it is to be played."""
+    """Requested playing speed relative to the recorded one, 0 to 1."""
 
 
 class Settings(NamedTuple):
     """Limits, gains, times and goals. Changing them compiles nothing."""
 
     commanded: PerJoint
+    """1 for joints that are commanded."""
     turning: PerJoint
     """Whether a joint turns without limits."""
     low: PerJoint
     """Positions in rad or m at which a joint is a fault; NEVER, with a sign, without a limit."""
     high: PerJoint
     spring_low: PerJoint
-    """Where limit springs would begin without a zone, likewise."""
+    """Position limits in rad or m from which the zones of limit springs extend inward; likewise."""
     spring_high: PerJoint
     fastest: PerJoint
     """Velocity limits; NEVER without one."""
@@ -396,10 +420,12 @@ class Settings(NamedTuple):
     differentiates: Number
     """Whether velocities that are not reported are differences of positions."""
     frozen_timeout: Number
-    """0: not checked."""
+    """Time in s after which values that do not change are a fault; 0: not checked."""
     tolerance: Number
-    """Of measured from commanded efforts, as a share of the limit; 0: not compared."""
+    """Largest deviation of measured from commanded efforts, as a share of the effort limit; 0: not
+    compared."""
     hottest: Number
+    """Largest temperature of a drive in degrees Celsius."""
     saturation: Number
     """Time at the effort limit after which a joint is a fault."""
     effort_check: Number
@@ -411,19 +437,20 @@ class Settings(NamedTuple):
     on_collision: Number
     """0: stop, 1: float, 2: yield."""
     impact_threshold: PerJoint
-    """Of sudden external torques of a joint at rest; NEVER: it is not watched."""
+    """Threshold of sudden external torques at rest in N m or N; NEVER: the joint is not watched."""
     impact_slope: PerJoint
-    """What the speeds of the recording add, from which thresholds were tuned."""
+    """Increase of this threshold at the speeds ``recorded_speed``, in N m or N."""
     sustained_threshold: PerJoint
-    """Of external torques with the errors of the model, likewise."""
+    """Threshold of all external torques at rest, errors of the model included; likewise."""
     sustained_slope: PerJoint
     recorded_speed: PerJoint
+    """Largest speeds in rad/s or m/s of the recording from which thresholds were tuned."""
     watches_efforts: Number
     """Whether efforts are known to be those of motors that hold the arm."""
     can_hold: Number
     """Whether the drives can hold the arm."""
     stiffness: PerJoint
-    """Of the position loops of the drives, in N m/rad or N/m."""
+    """Stiffness of the drives' position loops in N m/rad or N/m."""
     drive_damping: PerJoint
     slip: PerJoint
     """Largest distance between held and measured positions."""
@@ -434,10 +461,10 @@ class Settings(NamedTuple):
     hand_over: Number
     """Time in which drives let go of an arm that torques hold."""
     release: Number
-    """Longest time in which whole torques wait for another holder after a release."""
+    """Longest time in s for which full torques wait for another holder after a release."""
     settle_time: Number
     filter: Number
-    """Time constant of velocities for damping."""
+    """Time constant in s of the filter of velocities for damping."""
     gravity: Vector
     gravity_time: Number
     """Time in which gravity changes."""
@@ -456,13 +483,13 @@ class Settings(NamedTuple):
     linear: PerJoint
     """Whether a joint is prismatic."""
     joint_stiffness: PerJoint
-    """Of the impedance of joints, in N m/rad or N/m."""
+    """Stiffness of the impedance of joints, in N m/rad or N/m."""
     joint_ratio: Number
     """Its damping ratio."""
     joint_fastest: Number
     """Largest natural frequency times period that a loop with this ratio can control."""
     link_stiffness: Six
-    """Of the impedance of a link, in N m/rad and N/m."""
+    """Stiffness of the impedance of a link, in N m/rad and N/m."""
     link_ratio: Number
     link_fastest: Number
     link_axes: Number
@@ -483,12 +510,12 @@ class Settings(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What the motors are told."""
+    """The command to the drives."""
 
     torque: PerJoint
-    """In N m or N."""
+    """Torques or forces in N m or N."""
     position: PerJoint
-    """In rad or m, in the turns that are reported."""
+    """Positions to hold in rad or m, in the turns that are reported."""
     stiffness: PerJoint
     """Shares of the gains of the drives' position loops."""
     damping: PerJoint
@@ -497,14 +524,14 @@ class Output(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found in the period."""
+    """The result of each check in the period."""
 
     joint: PerCheck
     """For each check, the first joint that fails it; -1: the arm as a whole, NaN: it passes."""
     value: PerCheck
     limit: PerCheck
     fresh_for: Number
-    """Time until a joint is stale, if nothing is reported."""
+    """Time in s until a joint is stale, if nothing is reported."""
 
 
 class Result(NamedTuple):

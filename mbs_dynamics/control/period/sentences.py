@@ -14,11 +14,6 @@ from mbs_dynamics.control.period.evidence import DISAGREES, RISES, SINKS
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, LATE, NOT_FINITE
 from mbs_dynamics.control.period.records import State, Verdict
 
-DOUBTS = (
-    Doubt.NOTHING, Doubt.VELOCITY, Doubt.STATE, Doubt.ENCODER, Doubt.GRAVITY, Doubt.MOTOR,
-)  # fmt: skip
-"""By number."""
-
 MODES = {
     transitions.OFF: "disabled",
     transitions.RAMPING_IN: "ramping in",
@@ -97,4 +92,4 @@ def fault_of(s: State, names: Sequence[str], places: Sequence[int]) -> Fault | N
     k, joint = int(s.fault) - 1, float(s.fault_joint)
     text = sentence(k, joint, float(s.fault_value), float(s.fault_limit), s, names)
     doubtful = (list(places).index(int(joint)),) if int(joint) in places else ()
-    return Fault(CHECKS[k].kind, text, DOUBTS[int(s.doubt)], doubtful)
+    return Fault(CHECKS[k].kind, text, Doubt(float(s.doubt)), doubtful)

@@ -10,7 +10,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.contact import JUST_STARTED, MomentumObserver, ToolWrench, tool_wrench
 from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import WRENCH_DAMPING, Results, Robot
+from mbs_dynamics.ros.dynamics.robot import WRENCH_DAMPING, Results, Robot, momentum_of
 
 
 class Contact:
@@ -51,7 +51,7 @@ class Contact:
             observer.friction = robot.friction
             observer.adopt(robot.momentum)
         self._robot = robot
-        observer.update(reading.stamp, reading.q, reading.qd, efforts.tau, results.momentum)
+        observer.update(reading.stamp, reading.q, reading.qd, efforts.tau, momentum_of(results))
         why_not = "" if observer.why_not == JUST_STARTED else observer.why_not
         self.why_not = why_not or efforts.why_not
         self._clear()
@@ -62,21 +62,12 @@ class Contact:
         names = zip(robot.model.joint_names, known, strict=True)
         self.joints = tuple(name for name, there in names if there)
         self.torques = residual[known]
-        if results["tool_jacobian"] is not None:
+        if "tool_jacobian" in results:
             self.wrench = tool_wrench(results["tool_jacobian"], residual, WRENCH_DAMPING)
 
-    def lacking(self, settings: DynamicsSettings, missing: str) -> str:
-        """Return the topics that lack efforts, and why; empty if none does.
-
-        ``missing`` is the reason for those that do not depend on the observer.
-        """
-        if not (missing or self.why_not):  # mostly
+    def lacking(self, settings: DynamicsSettings) -> str:
+        """Return the topics that lack efforts, and why; empty if none does."""
+        topics = settings.observed
+        if not (topics and self.why_not):
             return ""
-        by_reason: dict[str, list[str]] = {}
-        rows = (self.why_not, settings.observed), (missing, settings.needing_effort)
-        for why, topics in rows:
-            if why and topics:
-                by_reason.setdefault(why, []).extend(topics)
-        return "; ".join(
-            f"{' and '.join(topics)} missing or partial: {why}" for why, topics in by_reason.items()
-        )
+        return f"{' and '.join(topics)} missing or partial: {self.why_not}"

@@ -181,16 +181,6 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         """The published topics of the momentum observer, which runs if there are any."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
-    @cached_property
-    def needing_effort(self) -> tuple[str, ...]:
-        """The other published results that need efforts, in words."""
-        return tuple(one.needs_effort for one in self.asked if one.needs_effort)
-
-    @cached_property
-    def needs_effort(self) -> bool:
-        """Whether a published topic needs efforts."""
-        return bool(self.observed or self.needing_effort)
-
 
 IN_PUBLISH = f"{DESIRED} in publish"
 TORQUES_OR_GOALS = f"{IN_PUBLISH}, or servos_file"

@@ -45,8 +45,6 @@ class Output(ABC):
     needs_velocity: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     """Whether the momentum observer estimates it, which needs efforts."""
-    needs_effort: ClassVar[str] = ""
-    """The part of it that needs efforts without the observer, in words."""
 
     @property
     def condition(self) -> str:
@@ -70,7 +68,7 @@ class Output(ABC):
 
         By default it is the result of the same name, or its row k where each body has a topic.
         """
-        result = results[self.name]
+        result = results.get(self.name)
         return result if result is None or "<" not in self.topic else result[k]
 
 
@@ -94,10 +92,6 @@ class GravityTorques(Output):
         from mbs_dynamics.ros.messages import joint_message
 
         return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        tau = results[self.name]
-        return None if tau is None else tau[results.base_freedoms :]
 
 
 class BiasTorques(GravityTorques):
@@ -136,11 +130,6 @@ class BaseWrench(Output):
 
         return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        bias = results["bias_torques"]
-        tau = results["gravity_torques"] if bias is None else bias
-        return None if tau is None else tau[:6]
-
 
 class Twists(Output):
     """Twists of the bodies."""
@@ -160,29 +149,6 @@ class Twists(Output):
         from mbs_dynamics.ros.messages import twist_message
 
         return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
-
-
-class Velocities(Twists):
-    """Twists of the bodies with their frames."""
-
-    name = "velocities"
-    topic = "velocity/<body>"
-    type = "geometry_msgs/msg/VelocityStamped"
-    description = (
-        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
-        "in its axes. tf2 can transform it."
-    )
-    default = False
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        spatial = robot.settings.body_representation == "spatial"
-        rep = "spatial" if spatial else "body_fixed"
-        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import velocity_message
-
-        return velocity_message(stamp, *robot.velocity_frames(robot.bodies[k]), value)
 
 
 class Jacobians(Output):
@@ -208,7 +174,7 @@ class Jacobians(Output):
         return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return results[f"jacobian_{k}"]
+        return results.get(f"jacobian_{k}")
 
 
 class MassMatrix(Output):
@@ -245,13 +211,12 @@ class CenterOfMass(Output):
 
 
 class Energy(Output):
-    """Energies of the robot, and the power of its efforts."""
+    """Energies of the robot."""
 
     name = topic = "energy"
     type = ARRAY
-    description = "Kinetic and potential energy in J, and the power of the efforts in W."
+    description = "Kinetic and potential energy in J."
     needs_velocity = True
-    needs_effort = "the power on ~/energy"
 
     def algorithms(self, robot: Robot) -> Algorithms:
         kinetic = _recursion(mbs.kinetic_energy, robot)
@@ -260,13 +225,12 @@ class Energy(Output):
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import ENERGIES, array_message
 
-        return array_message(stamp, value, (",".join(ENERGIES[: len(value)]),))
+        return array_message(stamp, value, (ENERGIES,))
 
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        if results["kinetic_energy"] is None:
+        if "kinetic_energy" not in results:
             return None
-        power = [] if results.power is None else [results.power]
-        return np.array([results["kinetic_energy"], results["potential_energy"], *power], float)
+        return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
 class JointWrenches(Output):
@@ -346,7 +310,6 @@ OUTPUTS: tuple[Output, ...] = (
     BiasTorques(),
     BaseWrench(),
     Twists(),
-    Velocities(),
     Jacobians(),
     MassMatrix(),
     CenterOfMass(),

@@ -13,7 +13,6 @@ from rclpy.publisher import Publisher
 
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.performance import Report
@@ -86,14 +85,10 @@ def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> Diagnost
     )
 
 
-def effort_status(
-    settings: DynamicsSettings, contact: Contact, missing: str, answered: bool
-) -> DiagnosticStatus:
+def effort_status(contact: Contact, missing: str, answered: bool) -> DiagnosticStatus:
     """Return the state of what depends on efforts; ``missing`` says why something is missing."""
     summary = "efforts of all joints" if answered else "nothing received yet"
-    values: dict[str, object] = {}
-    if settings.observed:
-        values["external torques of"] = ", ".join(contact.joints) or "none"
+    values: dict[str, object] = {"external torques of": ", ".join(contact.joints) or "none"}
     wrench = contact.wrench
     if wrench is not None:
         values["wrench directions observed"] = f"{wrench.observed} of 6"

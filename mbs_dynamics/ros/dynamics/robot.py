@@ -8,7 +8,7 @@ It is kept in force while descriptions, settings, gravity and loads change. No R
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +27,10 @@ from mbs_dynamics.control.environment import (
     check_load,
     fixed_links,
     replaced,
+    under,
     with_gravity,
     with_load,
 )
-from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.position_arm import PositionArm
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
@@ -54,28 +54,15 @@ WRENCH_DAMPING = 0.05
 stays finite where the arm is singular."""
 
 
-@dataclass(slots=True)
-class Results:
-    """Results computed from one reading."""
+Results = Mapping[str, Any]
+"""Outputs of the kernel by name; without velocities those that need none."""
 
-    values: dict[str, Any]
-    """The outputs of the kernel by name; without velocities those that need none."""
-    base_freedoms: int = 0
-    """Degrees of freedom of the base, which come first."""
-    power: float | None = None
-    """Power of the efforts in W; None without the efforts of all joints or without velocities."""
-    missing: str = ""
-    """Why results that need efforts are missing."""
 
-    def __getitem__(self, name: str) -> Any:
-        return self.values.get(name)
-
-    @property
-    def momentum(self) -> GeneralizedMomentum | None:
-        """The momentum for the observer; None if it does not run, or without velocities."""
-        if "momentum_p" not in self.values:
-            return None
-        return GeneralizedMomentum(self.values["momentum_p"], self.values["momentum_rate"])
+def momentum_of(results: Results) -> GeneralizedMomentum | None:
+    """Return the momentum for the observer; None if it does not run, or without velocities."""
+    if "momentum_p" not in results:
+        return None
+    return GeneralizedMomentum(results["momentum_p"], results["momentum_rate"])
 
 
 class Robot:
@@ -117,8 +104,7 @@ class Robot:
         self._bind()
         rest = np.zeros(len(self.joint_names))
         base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
-        reading = Reading(rest, rest, "", Efforts(rest), 0, False)
-        self.evaluate(reading, base)  # compiles what remains
+        self.evaluate(rest, rest, base)  # compiles what remains
         if settings.answers_desired:
             self.torques_for(rest, rest, rest)
 
@@ -193,37 +179,30 @@ class Robot:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
 
-    def velocity_frames(self, body: str) -> tuple[str, str, str]:
-        """Return the frames of a body's velocity: body, root, and the one where it is measured.
-
-        No frame is at the body and has the axes of the root, as hybrid twists would need.
-        """
-        at_root = self.settings.body_representation == "spatial"
-        return self.frame(body), self.frame(), self.frame("" if at_root else body)
-
-    def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
+    def evaluate(
+        self, q: FloatArray, qd: FloatArray | None, base: BaseState | None = None
+    ) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
 
-        One kernel computes them all. Without the efforts of all joints there is no power. ``base``
-        is the state of a floating base.
+        One kernel computes them all. ``q`` and ``qd`` are those of :attr:`joint_names`, ``base`` is
+        the state of a floating base.
         """
-        q, qd, efforts = reading.q, reading.qd, reading.efforts
         if base is not None:
             q = np.concatenate([base.q, q])
             qd = None if qd is None else np.concatenate([base.qd, qd])
-        missing = efforts.why_not if qd is not None and self.settings.needs_effort else ""
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
-        power = None
-        if reading.qd is not None and efforts.complete and self.settings.needing_effort:
-            power = float(efforts.tau @ reading.qd)
-        return Results(values, 6 * self.settings.floating_base, power, missing)
+        if base is not None:
+            for name in ("gravity_torques", "bias_torques"):  # the wrench is that of the latter
+                if name in values:
+                    values["base_wrench"], values[name] = values[name][:6], values[name][6:]
+        return values
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        momentum = Results(self._computed(q, qd, self._rest)).momentum
+        momentum = momentum_of(self._computed(q, qd, self._rest))
         assert momentum is not None
         return momentum
 
@@ -321,10 +300,7 @@ class ModelManager:
                 model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])
             )
             remarks = [*remarks_about(model), *dropped]
-            carrying = with_gravity(model, gravity)
-            for load in loads:
-                carrying = with_load(carrying, load)
-            robot = Robot(carrying, settings)
+            robot = Robot(under(model, gravity, loads), settings)
         except MbsError as error:
             self.refused = str(error)
             raise

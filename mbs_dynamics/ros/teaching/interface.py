@@ -37,7 +37,7 @@ class TeachingSettings(RobotSettings):
         read_only=True,
     )
     speed: float = parameter(
-        1.0, "Times the taught speed. 0: the fastest timing within the limits.", low=0.0, high=100.0
+        1.0, "Times the taught speed. 0: the largest speed within the limits.", low=0.0, high=100.0
     )
     tolerance: float = parameter(
         0.002,

@@ -13,7 +13,7 @@ from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.collision import Threshold, Thresholds
+from mbs_dynamics.control.collision import Threshold, thresholds_yaml
 from mbs_dynamics.ros.messages import stamp_of
 
 FORCE = 60.0
@@ -29,7 +29,7 @@ IMPACT, SUSTAINED = 8.0, 80.0
 def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_path):
     thresholds = tmp_path / "thresholds.yaml"
     row = Threshold(IMPACT, 0.0, SUSTAINED, 0.0, 1.0)
-    thresholds.write_text(Thresholds(MODEL, dict.fromkeys(JOINTS, row)).yaml("no recording"))
+    thresholds.write_text(thresholds_yaml(dict.fromkeys(JOINTS, row), "no recording"))
     slow = {
         "rate": RATE,
         "realtime_factor": FACTOR,

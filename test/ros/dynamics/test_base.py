@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from readings import formed, reading
+from readings import formed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import JointInput
@@ -42,7 +42,7 @@ def test_torques_and_the_wrench_on_the_base_are_those_of_the_model(algorithm):
     robot = made.robot
     assert (robot.joint_names, robot.root) == (MODEL.joint_names[1:], "odom")
     state = BaseState(BASE, V)
-    found = robot.evaluate(reading(Q, QD), state)
+    found = robot.evaluate(Q, QD, state)
     q, qd = np.concatenate([BASE, Q]), np.concatenate([V, QD])
     close = {"rtol": 1e-11, "atol": 1e-11}
     h, g = mbs.bias_torques(MODEL, q, qd), mbs.gravity_torques(MODEL, q)
@@ -51,7 +51,7 @@ def test_torques_and_the_wrench_on_the_base_are_those_of_the_model(algorithm):
     np.testing.assert_allclose(formed(found, "base_wrench"), h[:6], **close)
     np.testing.assert_allclose(found["mass_matrix"], mbs.mass_matrix(MODEL, q), **close)
     assert found["twists"].shape == (1, 6)
-    at_rest = robot.evaluate(reading(Q, None), state)
+    at_rest = robot.evaluate(Q, None, state)
     np.testing.assert_allclose(formed(at_rest, "base_wrench"), g[:6], **close)
     assert formed(at_rest, "bias_torques") is None
     weight = MODEL.total_mass * 9.81

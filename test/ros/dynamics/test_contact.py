@@ -24,7 +24,7 @@ SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observe
 def heard(contact, robot, efforts, messages, start):
     for k in range(messages):
         at_rest = reading(Q, np.zeros(7), efforts, start + 10_000_000 * k)
-        contact.update(robot, at_rest, robot.evaluate(at_rest))
+        contact.update(robot, at_rest, robot.evaluate(at_rest.q, at_rest.qd))
 
 
 def held(model, external=EXTERNAL):

@@ -465,6 +465,19 @@ void GuardedController::read_sample()
     sample_.qd[j] = is_fixed ? 0.0 : value(kVelocity);
     sample_.effort[j] = value(kEffort);
   }
+  // Springs between new states of some joints and old ones of others would drive the arm. From the
+  // second period on in which one joint lacks its state, all keep theirs until it returns or is a
+  // fault.
+  const auto lacks_state_again = [this](int j) {
+    const bool derives = std::isnan(sample_.qd[j]) && settings_.differentiates > 0.0;
+    const double qd = derives ? 0.0 : sample_.qd[j];
+    return state_->refused[j] != 0.0 && !std::isfinite(sample_.q[j] + qd);
+  };
+  if (
+    is_engaged(*state_) && state_->law != kFloat &&
+    std::any_of(std::begin(guarded_places), std::end(guarded_places), lacks_state_again)) {
+    std::fill_n(sample_.reported, GUARDED_JOINTS, 0.0);
+  }
 }
 
 void GuardedController::read_references()
