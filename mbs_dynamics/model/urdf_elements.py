@@ -69,13 +69,6 @@ class Inertial(NamedTuple):
     """(3, 3) tensor about the centre of mass, in kg m^2."""
 
 
-class Link(NamedTuple):
-    """A link."""
-
-    name: str
-    inertial: Inertial | None
-
-
 class Dynamics(NamedTuple):
     """Damping in N m s/rad or N s/m, and Coulomb friction in N m or N."""
 
@@ -111,7 +104,8 @@ class Robot(NamedTuple):
     """The links and joints of a robot by name, in the order of the file."""
 
     name: str
-    links: dict[str, Link]
+    links: dict[str, Inertial | None]
+    """The inertia of each link, None if it states none."""
     joints: dict[str, Joint]
 
 
@@ -146,7 +140,7 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
             raise UrdfError(f"{where}: two {element.tag}s have the name {label!r}")
         reader = Reader(f"{where}: {element.tag} {label!r}")
         if element.tag == "link":
-            robot.links[label] = reader.link(element)
+            robot.links[label] = reader.inertial(element)
         else:
             robot.joints[label] = reader.joint(element)
     return where, robot
@@ -162,19 +156,18 @@ class Reader:
         """Return an error about the owner."""
         return UrdfError(f"{self.owner}: {message}")
 
-    def link(self, link: Element) -> Link:
-        """Return a link."""
+    def inertial(self, link: Element) -> Inertial | None:
+        """Return the inertia of a link, None if it states none."""
         inertial = self.child(link, "inertial")
         if inertial is None:
-            return Link(self.text(link, "name"), None)
+            return None
         mass, inertia = self.child(inertial, "mass"), self.child(inertial, "inertia")
         tensor = None
         if inertia is not None:
             tensor = np.zeros((3, 3))
             for entry, (i, j) in TENSOR.items():
                 tensor[i, j] = tensor[j, i] = self.number(inertia, entry)
-        stated = Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
-        return Link(self.text(link, "name"), stated)
+        return Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
 
     def joint(self, joint: Element) -> Joint:
         """Return a joint."""

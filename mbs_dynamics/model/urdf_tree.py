@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
-from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
+from mbs_dynamics.model.urdf_elements import Inertial, Joint, Robot
 
 
 class LinkTree(NamedTuple):
@@ -16,7 +16,7 @@ class LinkTree(NamedTuple):
     where: str
     """Name of the source in messages."""
     name: str
-    links: dict[str, Link]
+    links: dict[str, Inertial | None]
     joints: dict[str, Joint]
     root: str
     above: dict[str, Joint]
