@@ -26,7 +26,6 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import checked
 from mbs_dynamics.representation.tree import Tree
 
@@ -46,7 +45,7 @@ class System:
         self.model = model
         tree = Tree(model)
         self.position = tree.joint_positions(vector("q", q, model.nq))
-        self.paths = [path(model, i) for i in range(model.nb)]
+        self.paths = [tree.path(i) for i in range(model.nb)]
         home: list[Array] = []
         for body in model.bodies:
             above = np.eye(4) if body.parent == GROUND else home[body.parent]
