@@ -98,6 +98,9 @@ class Series:
             y.append((x - _convolution(y[1:], y[1:], k - 2)) / (2.0 * y[0]))
         return Series(y)
 
+    def __gt__(self, other: Any) -> Any:
+        return self.c[0] > self._coefficients(other)[0]
+
 
 def series_of(derivatives: Sequence[Any]) -> Any:
     """Return the object array of series with these values and time derivatives.
