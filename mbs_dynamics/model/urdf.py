@@ -75,7 +75,10 @@ class _Assembly:
     ) -> None:
         self.tree = tree
         self.root, self.joints_below = root, joints_below
-        self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
+        base = FLOATING_BASE
+        while base in tree.joints:
+            base += "_"
+        self.base = Joint(base, joints.joint("free"), 0) if floating_base else None
         self.inertias = _inertias(tree)
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
@@ -273,11 +276,3 @@ def _inertias(tree: LinkTree) -> dict[str, Inertia]:
             tensor = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
             inertias[name] = Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)
     return inertias
-
-
-def _base_name(tree: LinkTree) -> str:
-    """Return a name for the joint of a floating base that no joint of the description has."""
-    name = FLOATING_BASE
-    while name in tree.joints:
-        name += "_"
-    return name
