@@ -19,7 +19,7 @@ from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
 from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.urdf_elements import Inertial, read
+from mbs_dynamics.model.urdf_elements import Inertial
 from mbs_dynamics.model.urdf_joint import (
     drivers,
     joint_warnings,
@@ -51,7 +51,7 @@ def describe(
     gravity: ArrayLike,
 ) -> Description:
     """Return the bodies and frames of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
-    tree = tree_of(*read(source))
+    tree = tree_of(source)
     return _Assembly(tree, *part_of(tree, root, tip), floating_base).description(gravity)
 
 
@@ -60,7 +60,7 @@ def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
 
     Raises UrdfError for what cannot be read.
     """
-    return _inertias(tree_of(*read(source)))
+    return _inertias(tree_of(source))
 
 
 class _Assembly:

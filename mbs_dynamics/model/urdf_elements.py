@@ -100,18 +100,12 @@ class Joint(NamedTuple):
     mimic: Mimic | None
 
 
-class Robot(NamedTuple):
-    """The links and joints of a robot by name, in the order of the file."""
+def read(
+    source: str | bytes | os.PathLike[str],
+) -> tuple[str, str, dict[str, Inertial | None], dict[str, Joint]]:
+    """Return the name of the source for messages, that of the robot, and its links and joints.
 
-    name: str
-    links: dict[str, Inertial | None]
-    """The inertia of each link, None if it states none."""
-    joints: dict[str, Joint]
-
-
-def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
-    """Return the name of the source for messages, and its robot.
-
+    Links, None if they state no inertia, and joints are by name, in the order of the file.
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
     Raises UrdfError, naming the source, the element and the attribute.
     """
@@ -131,19 +125,20 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")
-    robot = Robot(name, {}, {})
+    links: dict[str, Inertial | None] = {}
+    joints: dict[str, Joint] = {}
     for element in document.named("link", "joint"):
         label = element.get("name")
         if not label:
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-        if label in (robot.links if element.tag == "link" else robot.joints):
+        if label in (links if element.tag == "link" else joints):
             raise UrdfError(f"{where}: two {element.tag}s have the name {label!r}")
         reader = Reader(f"{where}: {element.tag} {label!r}")
         if element.tag == "link":
-            robot.links[label] = reader.inertial(element)
+            links[label] = reader.inertial(element)
         else:
-            robot.joints[label] = reader.joint(element)
-    return where, robot
+            joints[label] = reader.joint(element)
+    return where, name, links, joints
 
 
 class Reader:
