@@ -198,8 +198,8 @@ def _check_poses(gravities: FloatArray) -> None:
         )
     if N < POSES:
         raise ArgumentError(
-            f"{N} pose(s); at least {POSES} are needed, with different directions of gravity in "
-            "the sensor's frame"
+            f"at least {POSES} poses with different directions of gravity in the sensor's frame "
+            f"are needed; got {N}"
         )
     spread = np.linalg.svd(_centred(gravities / length), compute_uv=False) / math.sqrt(N)
     seen = int((spread >= SPREAD).sum())

@@ -112,8 +112,8 @@ DOWN, SIDE, FRONT = np.eye(3)[[2, 0, 1]] * 9.81
 @pytest.mark.parametrize(
     ("directions", "said"),
     [
-        ([], "0 pose(s); at least 4"),
-        ([DOWN, SIDE, FRONT], "3 pose(s); at least 4"),
+        ([], "in the sensor's frame are needed; got 0"),
+        ([DOWN, SIDE, FRONT], "in the sensor's frame are needed; got 3"),
         ([DOWN] * 9, "neither mass, bias nor centre of mass"),
         (np.eye(3), "gravities have lengths such as 1;"),
         ([DOWN, SIDE] * 4, "do not show the centre of mass along this axis"),
