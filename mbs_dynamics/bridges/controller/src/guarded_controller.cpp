@@ -186,12 +186,8 @@ void GuardedController::find_interfaces()
       "joints are " + joined(params_.joints) + "; valid: those of this package, " +
       joined(commanded) + ", in this order");
   }
-  std::map<std::string, double> fixed;
   if (params_.fixed_joints.size() != params_.fixed_positions.size()) {
     throw invalid_argument("must be one position in fixed_positions for each of fixed_joints");
-  }
-  for (std::size_t k = 0; k < params_.fixed_joints.size(); ++k) {
-    fixed[params_.fixed_joints[k]] = params_.fixed_positions[k];
   }
   std::map<std::string, std::set<std::string>> states, commands;
   for (const auto & component :
@@ -218,8 +214,9 @@ void GuardedController::find_interfaces()
         "joint '" + name + "' has no command interface 'effort'; it has: " +
         listed(commands[name]));
     }
-    const bool is_fixed = fixed.count(name) > 0 && !is_commanded;
-    fixed_[j] = is_fixed ? fixed[name] : kNaN;
+    const auto at = static_cast<std::size_t>(place(name, params_.fixed_joints));
+    const bool is_fixed = at < params_.fixed_joints.size() && !is_commanded;
+    fixed_[j] = is_fixed ? params_.fixed_positions[at] : kNaN;
     for (int kind = 0; kind < 3; ++kind) {
       places_[j][kind] = -1;
       if (!is_fixed && states[name].count(kKinds[kind]) > 0) {
