@@ -323,11 +323,10 @@ def a_single_bad_report_stops_nothing(c: Step) -> Any:
 
 
 def springs_follow_states_of_one_time(c: Step) -> Any:
-    """No report is used under springs while a joint has none of its state for the second time."""
+    """No report is used under springs while that of a joint is refused in successive periods."""
     s = c.before
     springs = _engaged(s) & ((s.law != 0.0) | (s.law_before != 0.0))
-    nothing = ~np.isfinite(c.sample.q + c.sample.qd) & (c.sample.reported > 0.5)
-    again = (nothing & (s.refused > 0.0) & (c.sample.stamp != s.stamp)).any(axis=-1)
+    again = ((s.refused > 0.0) & (c.after.refused > 0.0)).any(axis=-1)
     return ~(springs & again) | _all((c.after.received == s.received) & (c.after.stamp == s.stamp))
 
 

@@ -76,6 +76,9 @@ def test_invariants_hold_in_a_million_random_periods(layouts, seed):
 
 
 @pytest.mark.parametrize(
+    ("bad", "reason"), [(np.nan, measurement.NOT_FINITE), (1.0, measurement.JUMP)]
+)
+@pytest.mark.parametrize(
     ("law", "law_before", "mode", "waits"),
     [
         (JOINT, JOINT, transitions.ON, True),
@@ -85,22 +88,24 @@ def test_invariants_hold_in_a_million_random_periods(layouts, seed):
         (JOINT, JOINT, transitions.RAMPING_OUT, False),
     ],
 )
-def test_springs_wait_for_a_joint_that_lacks_its_state(layouts, law, law_before, mode, waits):
-    """From the second period on, until its state returns; other laws follow the other joints."""
+def test_springs_wait_for_a_joint_whose_reports_are_refused(
+    layouts, law, law_before, mode, waits, bad, reason
+):
+    """From the second period on, until one is used; other laws follow the other joints."""
     p = settings(layouts)
     zero, one = np.zeros(N), np.ones(N)
     s = initial(layouts, p)._replace(
         now=1.0, mode=mode, law=law, law_before=law_before, stamp=one, received=one, q=zero
     )
     used = []
-    for k, lacks in enumerate([True, True, True, False]):
+    for k, refused in enumerate([True, True, True, False]):
         now = 1.0 + PERIOD * (k + 1)
-        q = np.array([0.0, np.nan if lacks else 0.0, 0.0])
+        q = np.array([0.0, bad if refused else 0.0, 0.0])
         x = Sample(now, now * one, now * one, one, q, *[zero] * 6, 1.0, zero)
         m = measurement.measured(s, x, p, transitions.is_engaged(s.mode))
         s = s._replace(**{name: getattr(m, name) for name in m._fields if name in State._fields})
         used.append([bool(new) for new in m.new])
-        assert s.refused[1] == (measurement.NOT_FINITE if lacks else 0.0)
+        assert s.refused[1] == (reason if refused else 0.0)
     others = [True, not waits, not waits, True]
     assert used == [[new, k == 3, new] for k, new in enumerate(others)]
 

@@ -6,7 +6,7 @@ Whatever is refused here counts as missing. A joint of which nothing is used for
 fault, so that a single bad report stops nothing, and bad ones do not pass for an arm that moves.
 
 Springs between new states of some joints and old states of others would drive the arm. While
-springs act, no report is used from the second period on in which a joint lacks its state.
+springs act, no report is used from the second period on in which the one of a joint is refused.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
 
     reported = holds(x.reported) & ~equal(x.stamp, s.stamp)
     refused = select(reported, refused, s.refused)
-    lacks = equal(refused, NOT_FINITE) & less(0.0, s.refused) & holds(p.commanded)
-    new = reported & equal(refused, 0.0) & ~(engaged & springs_act(s) & any_of(lacks))
+    again = less(0.0, refused) & less(0.0, s.refused) & holds(p.commanded)
+    new = reported & equal(refused, 0.0) & ~(engaged & springs_act(s) & any_of(again))
     suspicious = reported & equal(refused, JUMP)
     agrees = isnan(s.suspect) | ~jumps(apart, x.stamp - s.suspect_stamp, p.fastest)
     suspect = select(suspicious & agrees, q, select(suspicious | new, math.nan, s.suspect))
