@@ -28,6 +28,15 @@ def assert_close(found: Any, expected: Any, tolerance: float = 1e-11, what: obje
             raise AssertionError(f"{what} is off by {error:.2g}:\n{found}\nexpected:\n{expected}")
 
 
+def upper_factor(factors: Any) -> Any:
+    """Return U (n, n) of a mass matrix U D U^T, from its nonzero entries above the diagonal."""
+    U = np.eye(len(factors.D))
+    for k, entries in enumerate(factors.above):
+        for i, value in entries:
+            U[i, k] = value
+    return U
+
+
 def hat(X: Any) -> Any:
     """Return the (4, 4) matrix of a screw (e, m)."""
     (a, b, c), m = X[:3], X[3:]

@@ -145,12 +145,6 @@ def test_info_count_simulate_and_view_take_mjcf(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_the_command_runs_as_a_process():
-    command = [sys.executable, "-m", "mbs_dynamics.cli", "--version"]
-    assert subprocess.run(command, capture_output=True, text=True).stdout.strip() == mbs.__version__
-
-
-@pytest.mark.process
 def test_names_that_a_terminal_cannot_show(tmp_path):
     path = tmp_path / "named.urdf"
     text = robot_path("arm7").read_text().replace('name="arm7"', 'name="机器人"', 1)

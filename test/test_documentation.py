@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 
 from docs import tables
-from mbs_dynamics import yaml_files
-from mbs_dynamics.model import urdf_xml
-from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
 from mbs_dynamics.ros.entry_points import INTERFACES
 
 ROOT = Path(__file__).parents[1]
@@ -83,14 +80,3 @@ def test_tables_of_the_pages_are_those_of_the_code():
     assert kinds == {"checks", "commands", "settings", *of_nodes}
     stale = [str(page) for page, text in pages.items() if tables.filled(text) != text]
     assert not stale, "run python docs/tables.py"
-
-
-def test_the_limits_of_input_are_those_of_the_code():
-    pytest.importorskip("trimesh")
-    meshes = importlib.import_module("mbs_dynamics.view.meshes")
-    page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
-    limits = {yaml_files.LARGEST_YAML, urdf_xml.LARGEST_SIZE}
-    assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
-    assert f" {MOST_JOINTS} joints" in page
-    for suffix in meshes.FORMATS:
-        assert suffix in page

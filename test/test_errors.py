@@ -10,7 +10,6 @@ import pickle
 import pkgutil
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -60,20 +59,6 @@ def test_exceptions_survive_pickling():
         assert str(copy) == str(error)
         assert copy.args == error.args
         assert vars(copy) == vars(error)
-
-
-def _pose_of_unknown_body(name: str) -> object:
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    return mbs.forward_kinematics(model, model.neutral(), bodies=[name])
-
-
-@pytest.mark.process
-def test_an_error_in_a_process_pool_reaches_the_caller():
-    with (
-        ProcessPoolExecutor(1) as pool,
-        pytest.raises(mbs.UnknownBodyError, match="'nowhere'"),
-    ):
-        pool.submit(_pose_of_unknown_body, "nowhere").result()
 
 
 def test_a_table_of_motors_without_pyyaml_says_what_to_install(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from mbs_dynamics.algorithms.newton_euler import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad, ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.representation import BodyAxes, to_ancestors
@@ -184,12 +184,10 @@ def linearize(
     turning: Any = np.full(zero.shape, 0.0, dtype=object)
     for joint in model.model.joints:
         if joint.nv > 1:
-            k = joint.velocities
-            rate = np.asarray(qd)[k]
-            bracket = [rate @ column for column in joint.group.structure.T]  # (c, b)
-            turning[np.ix_(k, k)] = -np.array(bracket).T
-    A = blocks([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
-    B = blocks([[zero], [by.dqdd_dtau]])
+            k, structure = joint.velocities, joint.group.structure.astype(object)
+            turning[np.ix_(k, k)] = -np.einsum("bac,a->bc", structure, np.asarray(qd)[k])
+    A = np.block([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
+    B = np.block([[zero], [by.dqdd_dtau]])
     return Linearization(A, B)
 
 

@@ -50,23 +50,19 @@ class Factors:
 
     def __init__(self, A: Array, pivot: Callable[[int, Any], Any], spread: bool = False) -> None:
         n = len(A)
-        A, self.U = np.array(A, dtype=object), np.full((n, n), 0.0, dtype=object)
+        A = np.array(A, dtype=object)
         self.D: list[Any] = [0.0] * n
         self.spread = spread
-        self._above: list[list[tuple[int, Any]]] = [[] for _ in range(n)]
+        self.above: list[list[tuple[int, Any]]] = [[] for _ in range(n)]
         """The nonzero entries above the diagonal of each column of U, with their rows."""
         for k in reversed(range(n)):
             self.D[k] = pivot(k, A[k, k])
-            self.U[k, k] = 1.0
             inverse = 1.0 / self.D[k]
-            above = [i for i in range(k) if _is_any(A[i, k])]
-            for i in above:
-                self.U[i, k] = A[i, k] * inverse
-            for i in above:
-                for j in above:
+            self.above[k] = [(i, A[i, k] * inverse) for i in range(k) if _is_any(A[i, k])]
+            for i, u in self.above[k]:
+                for j, _ in self.above[k]:
                     if j <= i:
-                        A[i, j] = A[j, i] = A[i, j] - self.U[i, k] * A[k, j]
-            self._above[k] = [(i, self.U[i, k]) for i in above if _is_any(self.U[i, k])]
+                        A[i, j] = A[j, i] = A[i, j] - u * A[k, j]
 
     def solution(self, B: Array) -> Array:
         """Return A^-1 B of a vector (n,) or matrix (n, m): Mohan and Saha, steps B to D."""
@@ -97,7 +93,7 @@ class Factors:
         """Return A^-1 x, in place of x; the last step is U^-T, as corrected."""
         scaled = zip(self._before(x), self.D, strict=True)
         x = [value * (1.0 / d) if _is_any(value) else value for value, d in scaled]
-        for k, entries in enumerate(self._above):
+        for k, entries in enumerate(self.above):
             for i, u in entries:
                 x[k] = x[k] - u * x[i]
         return x
@@ -106,7 +102,7 @@ class Factors:
         """Return U^-1 x, in place of x."""
         for k in reversed(range(len(x))):
             if _is_any(x[k]):
-                for i, u in self._above[k]:
+                for i, u in self.above[k]:
                     x[i] = x[i] - u * x[k]
         return x
 

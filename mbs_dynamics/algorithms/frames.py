@@ -68,7 +68,8 @@ def relative_twist(
     """
     moving, others = _movers(model, body, relative_to)
     rate = [float((j in moving) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
-    at, rep = _frame(model, measured_at), BodyFixed(model, q)
+    view = _View(model, q, measured_at, resolved_in)
+    at, rep = view.at, view.rep
     to_view = set(model.path(at.body))
     V = [np.zeros(6)] * (model.nb + 1)
     for j, p in model.inward():  # sum the motion of joints along the tree to the view
@@ -77,8 +78,7 @@ def relative_twist(
     for j, _ in model.outward():
         if j in to_view:
             V[j] = V[j] + rep.twist(j, V, rate[j])
-    axes = _View(model, q, measured_at, resolved_in)
-    return np.asarray(axes.resolved(rep.at(at) @ V[at.body]))
+    return np.asarray(view.resolved(rep.at(at) @ V[at.body]))
 
 
 @algorithm(invariant=True)
@@ -116,10 +116,10 @@ class _View:
     def __init__(self, model: Tree, q: Array, measured_at: str | None, resolved_in: str | None):
         self.model = model
         self.rep = BodyFixed(model, q)
-        at = _frame(model, measured_at)
-        C = se3.inverse(at.placement)
-        self.poses = {at.body: C}
-        for i in reversed(model.path(at.body)):
+        self.at = _frame(model, measured_at)
+        C = se3.inverse(self.at.placement)
+        self.poses = {self.at.body: C}
+        for i in reversed(model.path(self.at.body)):
             C = C @ se3.inverse(self.rep.C_rel(i))
             self.poses[model.bodies[i].parent] = C
         self.axes = np.eye(3)

@@ -124,8 +124,7 @@ def _jacobian(
 ) -> tuple[FloatArray, list[int], list[int]]:
     """Return the chosen rows and moving columns (..., m, p), and the indices of both."""
     J = jacobian(model, q, body, representation="hybrid")
-    if not np.isfinite(np.asarray(q, dtype=float)).all():
-        raise ArgumentError("q must be finite")
+    checks.numbers("q", q, (model.nq,), batch=True)  # singular values need finite numbers
     chosen, moved = task_rows(rows), moving_coordinates(model, body)
     return J[..., chosen, :][..., moved], chosen, moved
 

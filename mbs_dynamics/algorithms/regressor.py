@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
@@ -34,13 +35,9 @@ def inverse_dynamics_regressor(
     has armature, n columns follow, those of its coordinates: Y is (..., n, 10 nb + n).
     """
     rep = BodyFixed(model, q)
-    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
-    V = model.per_body(np.zeros(6))
-    Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
+    V, Vd, _ = recursion(model, rep, qd, qdd, NO_LOADS)
     Y = model.rows_per_pair(PARAMETERS)
     for i, _ in model.outward():
-        V[i] = rep.twist(i, V, rate[i])
-        Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
         W = np.array([M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]).T  # D (41)
         Y[i, i] = rep.screw(i).T @ W

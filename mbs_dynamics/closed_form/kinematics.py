@@ -22,11 +22,10 @@ from mbs_dynamics import checks
 from mbs_dynamics.compiler import Symbol
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import checked
 from mbs_dynamics.representation.tree import Tree
 
@@ -46,7 +45,7 @@ class System:
         self.model = model
         tree = Tree(model)
         self.position = tree.joint_positions(vector("q", q, model.nq))
-        self.paths = [path(model, i) for i in range(model.nb)]
+        self.paths = [tree.path(i) for i in range(model.nb)]
         home: list[Array] = []
         for body in model.bodies:
             above = np.eye(4) if body.parent == GROUND else home[body.parent]
@@ -221,7 +220,7 @@ class System:
         """
         zero, eye = np.zeros((3, 3)), np.eye(3)
         return self.over_paths(
-            lambda i, j: blocks([[self.R[i].T, zero], [so3.hat(self.r_rel(i, j)), eye]])
+            lambda i, j: np.block([[self.R[i].T, zero], [so3.hat(self.r_rel(i, j)), eye]])
         )
 
     @cached_property
@@ -333,7 +332,7 @@ def shift(r: Array) -> Array:
 def turn(angular: Array, linear: Array) -> Array:
     """Return diag(angular, linear) (6, 6) of two rotations; Ad_R if both are R: (75)."""
     zero = np.zeros((3, 3))
-    return blocks([[angular, zero], [zero, linear]])
+    return np.block([[angular, zero], [zero, linear]])
 
 
 def vector(name: str, value: ArrayLike, n: int) -> Array:

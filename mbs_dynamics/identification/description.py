@@ -21,7 +21,8 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.urdf import link_inertias
-from mbs_dynamics.model.urdf_elements import TENSOR, read
+from mbs_dynamics.model.urdf_elements import TENSOR
+from mbs_dynamics.model.urdf_tree import tree_of
 from mbs_dynamics.yaml_files import yaml_text
 
 INDENT = "  "
@@ -86,7 +87,7 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
     """
     tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
-    origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints.values()}
+    origins = {joint.name: joint.origin.pose() for joint in tree_of(source).joints.values()}
     for body, xi in result.twists.items():
         if not xi.any():
             continue

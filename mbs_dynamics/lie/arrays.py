@@ -14,11 +14,6 @@ Array = Any
 """A NumPy array of floats, or of traced symbols."""
 
 
-def blocks(rows: list[list[Array]]) -> Array:
-    """Return the matrices made of these blocks (..., r, c)."""
-    return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)
-
-
 def square(x: Array) -> Array:
     """Return x^T x of vectors x (..., 3)."""
     x = np.asarray(x)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mbs_dynamics.compiler import Symbol, cos, sin
 from mbs_dynamics.lie import series, so3
-from mbs_dynamics.lie.arrays import Array, blocks, shaped, square, symmetric, times
+from mbs_dynamics.lie.arrays import Array, shaped, square, symmetric, times
 
 PITCH_TOLERANCE = 1e-14
 TRANSLATION_TOLERANCE = 1e-9
@@ -68,7 +68,7 @@ def ad(X: Array) -> Array:
 def ad_dual(P: Array) -> Array:
     """Return the matrix (6, 6) that maps a twist X to -ad_X^T P, for a co-screw P (6,)."""
     h, p = so3.hat(P[:3]), so3.hat(P[3:])
-    return blocks([[-h, -p], [-p, np.zeros((3, 3))]])
+    return np.block([[-h, -p], [-p, np.zeros((3, 3))]])
 
 
 def reciprocal_product(X: Array, Y: Array) -> Array:
@@ -165,7 +165,7 @@ class InverseAdjoint(NamedTuple):
         A, B, D = self.conjugate(M[:3, :3]), self.conjugate(M[:3, 3:]), self.conjugate(M[3:, 3:])
         B_moved = B + r @ D
         A_moved = symmetric(A - B_moved @ r + r @ B.T)
-        return blocks([[A_moved, B_moved], [B_moved.T, symmetric(D)]])
+        return np.block([[A_moved, B_moved], [B_moved.T, symmetric(D)]])
 
     def conjugate(self, A: Array) -> Array:
         """R A R^T of a matrix A (3, 3)."""
@@ -261,4 +261,4 @@ def _dexp_block(X: Array) -> Array:
 
 def _lower(A: Array, B: Array) -> Array:
     """Return [[A, 0], [B, A]]."""
-    return blocks([[A, np.zeros(np.shape(A))], [B, A]])
+    return np.block([[A, np.zeros(np.shape(A))], [B, A]])

@@ -170,12 +170,10 @@ def quaternion_exp(x: Array) -> Array:
 def _quaternion(R: Array) -> tuple[Array, Array]:
     """Return the unit quaternion (w, v) of a rotation matrix, w not negative."""
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
-    x, y, z = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
-    xy, xz, yz = (
-        R[..., 0, 1] + R[..., 1, 0],
-        R[..., 0, 2] + R[..., 2, 0],
-        R[..., 1, 2] + R[..., 2, 1],
-    )
+    transpose = np.swapaxes(R, -1, -2)
+    x, y, z = np.moveaxis(vee(R - transpose), -1, 0)
+    twice = R + transpose  # the symmetric part
+    xy, xz, yz = twice[..., 0, 1], twice[..., 0, 2], twice[..., 1, 2]
     # 4 q_k times the quaternion, for k = w, x, y, z; the largest pivot is the most accurate
     candidates = [
         (1.0 + a + b + c, x, y, z),

@@ -113,9 +113,7 @@ class FixedJoint(NamedTuple):
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:
     """Return the fixed joint above a link."""
-    body = frames[child].body
-    merged = [name for name, frame in frames.items() if frame.body == body]
-    links = frozenset(name for name in merged if child in chain(frames, name))
+    links = frozenset(name for name in frames if child in chain(frames, name))
     inertia = Inertia.zero()
     for name in links:
         inertia = inertia + link_inertia(bodies, frames, name)

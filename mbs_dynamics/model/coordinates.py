@@ -19,6 +19,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.values import frozen
 
 AT_LIMIT, NEAR = 0.02, 0.01
 """Distance in rad or m, and share of the range, within which a joint is at a limit."""
@@ -59,7 +60,7 @@ def properties_of(joints: Sequence[Joint], n: int) -> dict[str, FloatArray]:
         lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
         if stated.velocity is not None and stated.velocity > 0.0:
             velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
-    properties = {
+    properties: dict[str, FloatArray] = {
         "lower": lower,
         "upper": upper,
         "velocity_limits": velocity,
@@ -68,8 +69,7 @@ def properties_of(joints: Sequence[Joint], n: int) -> dict[str, FloatArray]:
         "damping": damping,
         "friction": friction,
     }
-    for values in properties.values():
-        values.flags.writeable = False
+    frozen(properties)
     return properties
 
 

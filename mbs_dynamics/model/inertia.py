@@ -15,7 +15,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array, symmetric
-from mbs_dynamics.model.values import Value
+from mbs_dynamics.model.values import Value, frozen
 
 SEMIDEFINITE_TOLERANCE = 1e-9
 """Size of negative eigenvalues, relative to the largest, that count as rounding."""
@@ -38,9 +38,7 @@ class Inertia(Value):
 
     def __post_init__(self) -> None:
         for name in ("moment", "tensor"):
-            array = np.array(getattr(self, name))
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(np.array(getattr(self, name))))
 
     @classmethod
     def zero(cls) -> Inertia:

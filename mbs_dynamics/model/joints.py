@@ -155,16 +155,16 @@ def describe(connections: Iterable[Connection], gravity: ArrayLike, name: str) -
         if connection.parent not in index:
             raise UnknownBodyError(connection.parent, [body.name for body in bodies])
         pose = checks.pose(f"S_parent of {where}", connection.S_parent)
-        S_body = checks.pose(f"S_body of {where}", connection.S_body)
+        back = se3.inverse(checks.pose(f"S_body of {where}", connection.S_body))
         inertia = Inertia.zero()
         if connection.M_body is not None:
             argument = f"M_body of body {connection.body!r}"
             inertia = Inertia.from_matrix(connection.M_body, argument)
-        home, group = pose @ se3.inverse(S_body), connection.joint.seen_from(se3.inverse(S_body))
-        moved_by = Joint(connection.name, group, n)  # (4), (5)
-        bodies.append(Body(connection.body, index[connection.parent], home, moved_by, inertia))
+        moved_by = Joint(connection.name, connection.joint.seen_from(back), n)  # (4), (5)
+        parent = index[connection.parent]
+        bodies.append(Body(connection.body, parent, pose @ back, moved_by, inertia))
         index[connection.body] = len(bodies) - 1
-        n += group.nv
+        n += moved_by.nv
     diagnostics = diagnose(bodies, if_massless="note")
     return Description(name, tuple(bodies), gravity, {}, diagnostics)
 

@@ -515,10 +515,8 @@ class Model(Value):
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
-        changed: dict[str, Joint] = {}
-        for name, armature in by_joint.items():
-            given: Any = armature
-            changed[name] = replace(self.joint(name), armature=given)
+        given: Mapping[str, Any] = by_joint
+        changed = {name: replace(self.joint(name), armature=x) for name, x in given.items()}
         bodies = tuple(
             replace(body, joint=changed.get(body.joint.name, body.joint)) for body in self.bodies
         )

@@ -19,7 +19,7 @@ from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
 from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.urdf_elements import Link, read
+from mbs_dynamics.model.urdf_elements import Inertial
 from mbs_dynamics.model.urdf_joint import (
     drivers,
     joint_warnings,
@@ -51,8 +51,7 @@ def describe(
     gravity: ArrayLike,
 ) -> Description:
     """Return the bodies and frames of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
-    where, robot = read(source)
-    tree = tree_of(where, robot)
+    tree = tree_of(source)
     return _Assembly(tree, *part_of(tree, root, tip), floating_base).description(gravity)
 
 
@@ -61,8 +60,7 @@ def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
 
     Raises UrdfError for what cannot be read.
     """
-    where, robot = read(source)
-    return {name: _inertia(where, link) for name, link in tree_of(where, robot).links.items()}
+    return _inertias(tree_of(source))
 
 
 class _Assembly:
@@ -77,8 +75,11 @@ class _Assembly:
     ) -> None:
         self.tree = tree
         self.root, self.joints_below = root, joints_below
-        self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
-        self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
+        base = FLOATING_BASE
+        while base in tree.joints:
+            base += "_"
+        self.base = Joint(base, joints.joint("free"), 0) if floating_base else None
+        self.inertias = _inertias(tree)
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
@@ -225,9 +226,9 @@ class _Assembly:
             self.report(f"link {left_out[0]!r}", message, "warning")
 
 
-def _link_warnings(link: Link, inertia: Inertia) -> Iterator[str]:
+def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]:
     """Yield warnings about an inertia that no link of a robot has."""
-    inertial, m = link.inertial, inertia.mass
+    m = inertia.mass
     if inertial is None:
         return
     for violation in inertia.violations():
@@ -263,22 +264,15 @@ def _link_warnings(link: Link, inertia: Inertia) -> Iterator[str]:
         )
 
 
-def _inertia(where: str, link: Link) -> Inertia:
-    """Return the inertia of a link about the origin of its own frame, zero where not stated."""
-    inertial = link.inertial
-    if inertial is None:
-        return Inertia.zero()
-    mass = inertial.mass or 0.0
-    if mass < 0.0:
-        raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
-    C = inertial.origin.pose()
-    tensor = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
-    return Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)
-
-
-def _base_name(tree: LinkTree) -> str:
-    """Return a name for the joint of a floating base that no joint of the description has."""
-    name = FLOATING_BASE
-    while name in tree.joints:
-        name += "_"
-    return name
+def _inertias(tree: LinkTree) -> dict[str, Inertia]:
+    """Return the inertia of each link about the origin of its own frame, zero where not stated."""
+    inertias = dict.fromkeys(tree.links, Inertia.zero())
+    for name, inertial in tree.links.items():
+        if inertial is not None:
+            mass = inertial.mass or 0.0
+            if mass < 0.0:
+                raise UrdfError(f"{tree.where}: link {name!r} has the negative mass {mass:g} kg")
+            C = inertial.origin.pose()
+            tensor = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
+            inertias[name] = Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)
+    return inertias

@@ -69,13 +69,6 @@ class Inertial(NamedTuple):
     """(3, 3) tensor about the centre of mass, in kg m^2."""
 
 
-class Link(NamedTuple):
-    """A link."""
-
-    name: str
-    inertial: Inertial | None
-
-
 class Dynamics(NamedTuple):
     """Damping in N m s/rad or N s/m, and Coulomb friction in N m or N."""
 
@@ -107,17 +100,12 @@ class Joint(NamedTuple):
     mimic: Mimic | None
 
 
-class Robot(NamedTuple):
-    """The links and joints of a robot by name, in the order of the file."""
+def read(
+    source: str | bytes | os.PathLike[str],
+) -> tuple[str, str, dict[str, Inertial | None], dict[str, Joint]]:
+    """Return the name of the source for messages, that of the robot, and its links and joints.
 
-    name: str
-    links: dict[str, Link]
-    joints: dict[str, Joint]
-
-
-def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
-    """Return the name of the source for messages, and its robot.
-
+    Links, None if they state no inertia, and joints are by name, in the order of the file.
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
     Raises UrdfError, naming the source, the element and the attribute.
     """
@@ -137,19 +125,20 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; write <robot name='...'>")
-    robot = Robot(name, {}, {})
+    links: dict[str, Inertial | None] = {}
+    joints: dict[str, Joint] = {}
     for element in document.named("link", "joint"):
         label = element.get("name")
         if not label:
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-        if label in (robot.links if element.tag == "link" else robot.joints):
+        if label in (links if element.tag == "link" else joints):
             raise UrdfError(f"{where}: two {element.tag}s have the name {label!r}")
         reader = Reader(f"{where}: {element.tag} {label!r}")
         if element.tag == "link":
-            robot.links[label] = reader.link(element)
+            links[label] = reader.inertial(element)
         else:
-            robot.joints[label] = reader.joint(element)
-    return where, robot
+            joints[label] = reader.joint(element)
+    return where, name, links, joints
 
 
 class Reader:
@@ -162,19 +151,18 @@ class Reader:
         """Return an error about the owner."""
         return UrdfError(f"{self.owner}: {message}")
 
-    def link(self, link: Element) -> Link:
-        """Return a link."""
+    def inertial(self, link: Element) -> Inertial | None:
+        """Return the inertia of a link, None if it states none."""
         inertial = self.child(link, "inertial")
         if inertial is None:
-            return Link(self.text(link, "name"), None)
+            return None
         mass, inertia = self.child(inertial, "mass"), self.child(inertial, "inertia")
         tensor = None
         if inertia is not None:
             tensor = np.zeros((3, 3))
             for entry, (i, j) in TENSOR.items():
                 tensor[i, j] = tensor[j, i] = self.number(inertia, entry)
-        stated = Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
-        return Link(self.text(link, "name"), stated)
+        return Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
 
     def joint(self, joint: Element) -> Joint:
         """Return a joint."""

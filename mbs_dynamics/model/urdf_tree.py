@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
-from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
+from mbs_dynamics.model.urdf_elements import Inertial, Joint, read
 
 
 class LinkTree(NamedTuple):
@@ -16,7 +17,7 @@ class LinkTree(NamedTuple):
     where: str
     """Name of the source in messages."""
     name: str
-    links: dict[str, Link]
+    links: dict[str, Inertial | None]
     joints: dict[str, Joint]
     root: str
     above: dict[str, Joint]
@@ -42,13 +43,13 @@ class LinkTree(NamedTuple):
         return path[::-1]
 
 
-def tree_of(where: str, robot: Robot) -> LinkTree:
-    """Return the tree of the elements of a robot; raise UrdfError if they are not one tree."""
-    if not robot.links:
-        raise UrdfError(f"{where}: robot {robot.name!r} has no links")
-    links, joints = robot.links, robot.joints
+def tree_of(source: str | bytes | os.PathLike[str]) -> LinkTree:
+    """Return the tree of a URDF; raise UrdfError if its links and joints are not one tree."""
+    where, name, links, joints = read(source)
+    if not links:
+        raise UrdfError(f"{where}: robot {name!r} has no links")
     above: dict[str, Joint] = {}
-    below: dict[str, list[Joint]] = {name: [] for name in links}
+    below: dict[str, list[Joint]] = {link: [] for link in links}
     for joint in joints.values():
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in links:
@@ -63,13 +64,13 @@ def tree_of(where: str, robot: Robot) -> LinkTree:
             )
         above[joint.child] = joint
         below[joint.parent].append(joint)
-    roots = [name for name in links if name not in above]
+    roots = [link for link in links if link not in above]
     if len(roots) > 1:
         raise UrdfError(
-            f"{where}: robot {robot.name!r} has {len(roots)} root links, {listed(roots)}; connect "
+            f"{where}: robot {name!r} has {len(roots)} root links, {listed(roots)}; connect "
             "them with joints"
         )
-    tree = LinkTree(where, robot.name, links, joints, roots[0] if roots else "", above, below)
+    tree = LinkTree(where, name, links, joints, roots[0] if roots else "", above, below)
     reached = {joint.child for joint in tree.joints_below(tree.root)} if roots else set()
     for link in links:
         if link not in reached and link != tree.root:

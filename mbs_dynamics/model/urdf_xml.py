@@ -60,10 +60,37 @@ def text_of(source: str | bytes | os.PathLike[str]) -> str:
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 
-    Raises UrdfError if it cannot be read or is not well-formed XML.
+    Nothing else is loaded, and no entity of the document is expanded. Raises UrdfError if it cannot
+    be read or is not well-formed XML.
     """
     where, text = _read(source)
-    return where, _parsed(where, text)
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > LARGEST_SIZE:
+        raise UrdfError(
+            f"{where}: it has more than {LARGEST_SIZE / 1e6:g} MB, the most that is read"
+        )
+    parser = expat.ParserCreate("utf-8")
+    around = Element("", {}, 0)
+    path = [around]
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        path.append(Element(name, attributes, parser.CurrentLineNumber))
+        path[-2].children.append(path[-1])
+
+    def refuse(*_: Any) -> None:
+        raise UrdfError(f"{where}: its DOCTYPE declares or loads XML entities, which are refused")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: path.pop()
+    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = lambda name, system, *_: refuse() if system else None
+    try:
+        parser.Parse(data, True)
+    except UrdfError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:  # also an unknown encoding
+        raise UrdfError(f"{where}: it is not well-formed XML: {error}. {OTHER_FORMATS}") from error
+    return where, around.children[0]
 
 
 def _read(source: object) -> tuple[str, str]:
@@ -114,34 +141,3 @@ def _decoded(where: str, data: bytes) -> str:
             f"{where}: it is not in its encoding {encoding}: {error}; save it as UTF-8, or declare "
             "its encoding"
         ) from error
-
-
-def _parsed(where: str, text: str) -> Element:
-    """Return the root element. Nothing is loaded, and no entity of the document is expanded."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) > LARGEST_SIZE:
-        raise UrdfError(
-            f"{where}: it has more than {LARGEST_SIZE / 1e6:g} MB, the most that is read"
-        )
-    parser = expat.ParserCreate("utf-8")
-    around = Element("", {}, 0)
-    path = [around]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        path.append(Element(name, attributes, parser.CurrentLineNumber))
-        path[-2].children.append(path[-1])
-
-    def refuse(*_: Any) -> None:
-        raise UrdfError(f"{where}: its DOCTYPE declares or loads XML entities, which are refused")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: path.pop()
-    parser.EntityDeclHandler = refuse
-    parser.StartDoctypeDeclHandler = lambda name, system, *_: refuse() if system else None
-    try:
-        parser.Parse(data, True)
-    except UrdfError:
-        raise
-    except (expat.ExpatError, LookupError, ValueError) as error:  # also an unknown encoding
-        raise UrdfError(f"{where}: it is not well-formed XML: {error}. {OTHER_FORMATS}") from error
-    return around.children[0]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mbs_dynamics.lie import se3
-from mbs_dynamics.lie.arrays import Array, blocks, shaped
+from mbs_dynamics.lie.arrays import Array, shaped
 from mbs_dynamics.representation.operators import checked
 
 
@@ -24,10 +24,10 @@ def from_body_fixed(C: Array, representation: str) -> Array:
     R = C[..., :3, :3]
     eye, zero = np.broadcast_to(np.eye(3), R.shape), np.zeros(R.shape)
     matrices: dict[str, Callable[[], Array]] = {
-        "body_fixed": lambda: blocks([[eye, zero], [zero, eye]]),
+        "body_fixed": lambda: np.block([[eye, zero], [zero, eye]]),
         "spatial": lambda: se3.Ad(C),
-        "hybrid": lambda: blocks([[R, zero], [zero, R]]),
-        "mixed": lambda: blocks([[eye, zero], [zero, R]]),
+        "hybrid": lambda: np.block([[R, zero], [zero, R]]),
+        "mixed": lambda: np.block([[eye, zero], [zero, R]]),
     }
     return matrices[checked(representation)]()
 

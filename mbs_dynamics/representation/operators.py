@@ -20,7 +20,7 @@ import numpy as np
 from mbs_dynamics.compiler import Series
 from mbs_dynamics.errors import UnknownRepresentationError
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
@@ -304,7 +304,7 @@ class Mixed(Representation):
         p = self.model.bodies[i].parent
         shift = so3.hat(self.r(p) - self.r(i)) @ self.R(p)  # K (52), with R_{i-1} for R_i
         turn = self.C_rel(i)[:3, :3].T
-        return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+        return np.block([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
 
     def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent
@@ -318,7 +318,7 @@ class Mixed(Representation):
         inertia, R = self.model.bodies[i].inertia, self.R(i)
         c = so3.hat(inertia.moment) @ R.T
         mass = inertia.mass * np.eye(3)
-        return blocks([[inertia.tensor, c], [c.T, mass]])  # D (56), (57)
+        return np.block([[inertia.tensor, c], [c.T, mass]])  # D (56), (57)
 
     def screw_rate(self, i: int, V: Array) -> Array:
         X, R, omega = self.model.bodies[i].joint.screws, self.R(i), so3.hat(V[:3])
@@ -334,7 +334,7 @@ class Mixed(Representation):
             return IDENTITY
         turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]
         shift = -(self.R(frame.body) @ so3.hat(p))
-        return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+        return np.block([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
 
     def wrench_at(self, frame: Frame, W: Array) -> Array:
         turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]

@@ -6,7 +6,7 @@ Exact derivatives come from the equations of the dynamics themselves, evaluated 
 Taylor series of numbers along one coordinate at a time, in the hybrid representation where there
 are not wrenches. Rates along trajectories come from central differences of Lagrange's equations in
 reference.py, which share nothing with the package. Pinocchio's derivatives are in
-test_joints.py; the plain Python back end evaluates, because compiling takes long.
+test_joints.py.
 """
 
 from __future__ import annotations
@@ -21,14 +21,6 @@ from reference import Reference, assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.representation.tree import Tree
-
-pytestmark = pytest.mark.usefixtures("_python")
-
-
-@pytest.fixture
-def _python(monkeypatch):
-    monkeypatch.setenv("MBS_BACKEND", "python")
-
 
 MECHANISMS = mechanisms_of_their_own()
 SIXTH_ORDER = {-3: -1 / 60, -2: 9 / 60, -1: -45 / 60, 1: 45 / 60, 2: -9 / 60, 3: 1 / 60}

@@ -34,8 +34,8 @@ def test_limits_are_respected_whatever_is_asked_for(name):
         joint.name: Limits(m - 0.2 * h, m + 0.1 * h)
         for joint, m, h in zip(model.joints, middle, half, strict=True)
     }
-    targets = random_poses(60, 1.0, seed=1)
-    q0 = np.random.default_rng(0).uniform(-10.0, 10.0, (60, model.n))
+    targets = random_poses(20, 1.0, seed=1)
+    q0 = np.random.default_rng(0).uniform(-10.0, 10.0, (20, model.n))
     if name == "panda":
         q0[:, list(model.joint_names).index("panda_finger_joint1")] = 0.02
     for limited in (model, with_limits(model, narrow)):

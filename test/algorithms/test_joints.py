@@ -61,7 +61,7 @@ FIXED = {
     "ur5 on a fixed base": "ur5_robot.urdf",
 }
 ROTORS = ("mixed0 with rotors", "mixed2 with rotors", "solo with rotors", "tiago with rotors")
-QUICK = ("mixed1", "solo", "panda on a fixed base", "mixed0 with rotors", "solo with rotors")
+QUICK = ("mixed1", "solo", "panda on a fixed base", "mixed0 with rotors")
 PIN_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """Pinocchio orders tensors xx, xy, yy, xz, yz, zz; here it is xx, xy, xz, yy, yz, zz."""
 
@@ -96,13 +96,6 @@ def twins(*names):
 every_twin = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS, *FIXED, *ROTORS)
 with_groups = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS)
 every_robot = twins(*ROBOTS, *FIXED)
-
-
-@pytest.fixture(autouse=True)
-def _back_end(request, monkeypatch):
-    """Evaluate equations as plain Python, which is compiled soonest, and those of Solo by LLVM."""
-    if "solo" not in request.node.name:
-        monkeypatch.setenv("MBS_BACKEND", "python")
 
 
 @pytest.mark.long

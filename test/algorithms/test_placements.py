@@ -59,12 +59,14 @@ CASES = [
     ("jacobian", "chain"),
     *((each, "mixed1") for each in NAMED),
 ]
+EVERYWHERE = ("jacobian", "inverse_dynamics", "forward_dynamics")
+"""Algorithms that are compared in each representation; the others are in two."""
+
 QUICK = [case for case in CASES if case[1] != "mixed1" or case[0] == "inverse_dynamics"]
 
 
 @pytest.mark.parametrize(("algorithm", "name"), mostly_slow(CASES, QUICK))
-def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, monkeypatch):
-    monkeypatch.setenv("MBS_BACKEND", "python")
+def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name):
     bare, algorithm = plain(name), NAMED[algorithm]
     end = "tool" if name == "arm" else bare.body_names[-1]
     model = displaced(bare, [*bare.body_names[::2], end])
@@ -73,7 +75,8 @@ def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, m
     joints = (1, 2) if algorithm.name == "jacobian_derivative" else bare.joint_names[:2]
     more = {"body": end, "joints": joints, "order": 2}
     options |= {key: x for key, x in more.items() if key in algorithm.options}
-    for representation in ("auto", *(mbs.REPRESENTATIONS if name == "arm" else ("mixed",))):
+    others = mbs.REPRESENTATIONS if algorithm.name in EVERYWHERE else ("mixed",)
+    for representation in ("auto", *others):
         if "representation" in algorithm.options:
             options["representation"] = representation
         elif representation != "auto":

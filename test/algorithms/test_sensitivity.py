@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import mostly_slow
+from interpreted import evaluated
 from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, exponential, hat, twist
 from test_algorithms import POSITIONS
@@ -102,10 +103,7 @@ def test_torques(name, where):
             i = int(joint.removeprefix("joint")) - 1
             homes[i] = homes[i] @ exponential(hat(U * pi))
         model = replace(mechanism, homes=homes).model
-        kernel = mbs.compile(
-            mbs.inverse_dynamics, model, backend="python", representation="spatial"
-        )
-        return kernel(case.q, qd, qdd)
+        return evaluated(mbs.inverse_dynamics, model, case.q, qd, qdd, representation="spatial")
 
     found = mbs.torque_sensitivity(case.model, case.q, qd, qdd, case.screws, case.joints)
     for k, unit in enumerate(np.eye(len(case.joints))):

@@ -55,9 +55,6 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
             f"a condition must be a comparison; got {type(condition).__name__}: write "
             "select(less(0.5, x), a, b) for a number x that is 1 or 0"
         )
-    for operand in (x, y):
-        if hasattr(operand, "selected"):  # a series: coefficient by coefficient
-            return operand.selected(condition, x, y)
     if x is y or (type(x) is float and type(y) is float and x == y):
         return x
     return condition.graph.operation(ops.SELECT, (condition, x, y))

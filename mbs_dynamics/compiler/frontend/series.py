@@ -17,7 +17,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend import functions
-from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
+from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import TraceError
 
@@ -71,8 +71,6 @@ class Series:
 
         Raises TraceError for one without a rule for series.
         """
-        if ops.TABLE[op].is_condition:  # by the present values
-            return ops.on(op, *(self._coefficients(x)[0] for x in operands))
         if op not in (ops.SIN, ops.COS, ops.SQRT):
             raise TraceError(f"the operation {op!r} has no derivatives with respect to time")
         return getattr(self, op)()
@@ -99,11 +97,6 @@ class Series:
         for k, x in enumerate(self.c[1:], 1):
             y.append((x - _convolution(y[1:], y[1:], k - 2)) / (2.0 * y[0]))
         return Series(y)
-
-    def selected(self, condition: Condition, x: Any, y: Any) -> Series:
-        """Return x where a condition on symbols holds, else y; one of the two is this series."""
-        pairs = zip(self._coefficients(x), self._coefficients(y), strict=True)
-        return Series([functions.select(condition, a, b) for a, b in pairs])
 
     def __gt__(self, other: Any) -> Any:
         return self.c[0] > self._coefficients(other)[0]

@@ -19,7 +19,7 @@ from mbs_dynamics.control.period.logic import clipped
 from mbs_dynamics.control.period.modes import TINY, spring_forces
 from mbs_dynamics.control.period.records import NEVER
 from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array, blocks, symmetric
+from mbs_dynamics.lie.arrays import Array, symmetric
 from mbs_dynamics.representation.tree import Tree
 
 FLOAT, JOINT, LINK, OWN_JOINT, OWN_LINK = 0.0, 1.0, 2.0, 3.0, 4.0
@@ -165,8 +165,8 @@ def link_impedance(
     # x = sqrt(K) B^T e, xdot = sqrt(K) B^T (E_d V_d - E V): the rate of the axes B is left out
     D, zero, one = so3.dexp_inv(angle), np.zeros((3, 3)), np.eye(3)
     B = (one + in_target * (target[:, :3] - one)).T
-    stretch = sqrt(gains.stiffness)[:, None] * blocks([[B, zero], [zero, B]])
-    E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
+    stretch = sqrt(gains.stiffness)[:, None] * np.block([[B, zero], [zero, B]])
+    E_d, E = np.block([[D, zero], [zero, one]]), np.block([[D.T, zero], [zero, one]])
     J_x = stretch @ (E @ (J * c))
     W = symmetric(J_x @ inertia.inverse @ J_x.T)
     w = min(posture_frequency, sqrt(gains.most))
