@@ -21,6 +21,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.guard import LARGEST_TURN
+from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.export import export_period
 from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period, initial
@@ -214,6 +215,7 @@ def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any
         f"{_numbers(frame.placement[:3, :3].ravel())}, {_numbers(frame.placement[:3, 3])}}},"
         for name, frame in model.frames.items()
     ]
+    kinds = [check.kind for check in CHECKS]
     described = [f"  {{{', '.join(map(_quoted, row[:4]))}, {row[4]:d}}}," for row in DESCRIBED]
     return dict(
         name=model.name,
@@ -226,6 +228,8 @@ def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any
         largest_friction=LARGEST_SHARE,
         largest_turn=LARGEST_TURN,
         never=NEVER,
+        overload=kinds.index("overload"),
+        latched=kinds.index("latched"),
         standard_gravity=math.hypot(*STANDARD_GRAVITY),
         gravity_tolerance=GRAVITY_TOLERANCE,
         laws=sum(1 << int(law) for law in (FLOAT, JOINT, LINK) if law in traced.available),

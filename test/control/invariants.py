@@ -322,6 +322,14 @@ def a_single_bad_report_stops_nothing(c: Step) -> Any:
     return ~begins | ~_all(only)
 
 
+def springs_follow_states_of_one_time(c: Step) -> Any:
+    """No report is used under springs while that of a joint is refused in successive periods."""
+    s = c.before
+    springs = _engaged(s) & ((s.law != 0.0) | (s.law_before != 0.0))
+    again = ((s.refused > 0.0) & (c.after.refused > 0.0)).any(axis=-1)
+    return ~(springs & again) | _all((c.after.received == s.received) & (c.after.stamp == s.stamp))
+
+
 STALE: tuple[int, ...] = ()
 """Numbers of the checks that no report of a joint was used; set by the test."""
 
@@ -643,6 +651,7 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     a_doubted_encoder_damps,
     a_doubted_motor_loses_its_torque,
     a_single_bad_report_stops_nothing,
+    springs_follow_states_of_one_time,
     an_engaged_arm_is_not_stale,
     an_engaged_arm_is_within_limits,
     an_engaged_arm_is_not_too_fast,

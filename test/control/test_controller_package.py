@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import yaml
 from made_once import made_once
-from random_periods import ARM, MODEL, N
+from random_periods import ARM as PLAIN_ARM
+from random_periods import MODEL, N
 
+import mbs_dynamics as mbs
 from mbs_dynamics.bridges.controller_package import (
     STALE_TIMEOUT,
     check_controller,
@@ -23,9 +25,15 @@ from mbs_dynamics.cli import main
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.lie import so3
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.settings import parameters_of
 
+ARM = PLAIN_ARM.replace(
+    "</robot>",
+    """<link name="tool"/><joint name="mount" type="fixed"><parent link="lower"/>
+<child link="tool"/><origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.5 0.7"/></joint></robot>""",
+)
 HEAVIER = ARM.replace('mass value="2"', 'mass value="3"')
 
 
@@ -55,6 +63,43 @@ def test_files_name_the_package_and_are_well_formed(package):
     assert f"project({package.name} C CXX)" in text
     assert "$$" not in text
     compile((package / "launch" / "mock.launch.py").read_text(), "mock.launch.py", "exec")
+
+
+AMENT = """
+macro(generate_parameter_library name)
+  add_library(${name} INTERFACE)
+endmacro()
+macro(pluginlib_export_plugin_description_file category file)
+  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+    message(FATAL_ERROR "${file} does not exist")
+  endif()
+endmacro()
+macro(ament_add_gtest name)
+  add_executable(${name} ${ARGN})
+endmacro()
+macro(ament_package)
+endmacro()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(None in map(shutil.which, ("cmake", "g++")), reason="needs cmake and g++")
+def test_cmake_configures_the_package_with_what_its_manifest_declares(package, tmp_path):
+    """With stubs of the packages that package.xml depends on; targets of others do not exist."""
+    tags = ("buildtool_depend", "depend", "test_depend")
+    manifest = ElementTree.parse(package / "package.xml").getroot()
+    declared = [one.text for tag in tags for one in manifest.findall(tag)]
+    for name in ("TinyXML2", *declared):
+        target = "tinyxml2" if name == "TinyXML2" else name
+        config = tmp_path / "stubs" / name / f"{name}Config.cmake"
+        config.parent.mkdir(parents=True)
+        stub = f"add_library({target}::{target} INTERFACE IMPORTED)\n"
+        config.write_text(stub + AMENT * (name == "ament_cmake"))
+    given = ["cmake", "-S", package, "-B", tmp_path / "build", "-DBUILD_TESTING=ON"]
+    options = [f"-DCMAKE_PREFIX_PATH={tmp_path / 'stubs'}", "--no-warn-unused-cli", "-Wno-dev"]
+    done = subprocess.run([*given, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
 
 
 def test_parameters_are_those_in_python(package):
@@ -92,15 +137,73 @@ def test_mock_hardware_has_the_interfaces_of_the_joints(package):
     assert commands == {"shoulder": both, "elbow": both, "wrist": set()}
 
 
+DRIVER = """
+#include <algorithm>
+#include "frames.hpp"
+#include "words.hpp"
+
+using namespace three;
+
+extern "C" const char * load_on(const char * link, double * load)
+{
+  static std::string message;
+  message.clear();
+  try {
+    Load given;
+    std::copy_n(load, 10, given.begin());
+    std::copy_n(load_parameters(moving_link(link), given).begin(), 10, load);
+  } catch (const std::exception & error) {
+    message = error.what();
+  }
+  return message.c_str();
+}
+
+extern "C" const char * axes(const double * quaternion, double * axes)
+{
+  const auto given = axes_of(quaternion[0], quaternion[1], quaternion[2], quaternion[3]);
+  std::copy_n(given[0].begin(), 9, axes);
+  return "";
+}
+
+extern "C" const char * fault(const guarded_State * state)
+{
+  static std::string words;
+  words = fault_of(*state);
+  return words.c_str();
+}
+"""
+"""The C++ of the package that needs no ROS, for Python."""
+
+
+@pytest.fixture(scope="module")
+def library(package, tmp_path_factory):
+    folder = made_once(tmp_path_factory, "controller_code", lambda x: compile_code(package, x))
+    return ctypes.CDLL(str(folder / "code.so"))
+
+
+def compile_code(package, folder):
+    warns = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fPIC"]
+    sources, period = package / "src", folder / "period.o"
+    (folder / "driver.cpp").write_text(DRIVER)
+    given = ["gcc", "-std=c99", *warns, "-c", sources / "guarded_period.c", "-o", period]
+    subprocess.run(given, check=True)
+    given = ["g++", "-std=c++17", *warns, "-shared", "-DGUARDED_PACKAGE=three", "-I", sources]
+    files = [folder / "driver.cpp", sources / "frames.cpp", sources / "words.cpp", period, "-lm"]
+    subprocess.run([*given, *files, "-o", folder / "code.so"], check=True)
+
+
+needs_compilers = pytest.mark.skipif(
+    None in (shutil.which("gcc"), shutil.which("g++")), reason="needs gcc and g++"
+)
+
+
 @pytest.mark.process
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
+@needs_compilers
+def test_the_period_in_c_gives_the_test_vectors(package, library):
     """The vectors are of Python; the gtest of the package makes the same comparison."""
-    library = tmp_path / "period.so"
-    strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    source = package / "src" / "guarded_period.c"
-    subprocess.run(["gcc", *strict, "-o", library, source, "-lm"], check=True)
-    code, layouts = ctypes.CDLL(str(library)), Period(MODEL)  # whose records are the same
+    code, layouts = library, Period(MODEL)  # whose records are the same
+    code.fault.restype = ctypes.c_char_p
+    words = set()
     kind = ctypes.c_double * layouts.state.size
     state = np.array(kind.in_dll(code, "guarded_initial"))
     output, verdict = np.zeros(layouts.output.size), np.zeros(layouts.verdict.size)
@@ -112,13 +215,62 @@ def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
         pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, after, output, verdict)]
         code.guarded_period(*pointers[:3], code.guarded_settings, *pointers[3:])
         state = after
+        words.add(code.fault(state.ctypes.data_as(ctypes.c_void_p)).decode())
         found = layouts.state.unpacked(state)
         np.testing.assert_array_equal([found.mode, found.fault], row[-N - 2 : -N])
         np.testing.assert_allclose(output[:N], row[-N:], atol=1e-9)
     modes, torques = rows[:, -N - 2], rows[:, -N:]
+    assert words == {"", (package / "test" / "fault.txt").read_text().strip()}
     assert set(modes) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
     assert np.all(np.any(torques != 0.0, axis=0) == [True, True, False])
     assert set(rows[:, layouts.request.places["law"].start]) == {FLOAT, JOINT, LINK}
+
+
+@pytest.mark.process
+@needs_compilers
+@pytest.mark.parametrize("link", ["hand", "tool"])
+def test_loads_in_cpp_are_those_in_python(library, link):
+    library.load_on.restype = ctypes.c_char_p
+    model = mbs.Model.from_urdf(ARM)
+    com, inertia = np.array([0.1, -0.2, 0.05]), np.diag([0.01, 0.02, 0.025])
+    inertia[0, 1] = inertia[1, 0] = 0.003
+    inertia[0, 2] = inertia[2, 0] = -0.002
+    inertia[1, 2] = inertia[2, 1] = 0.001
+    load = np.array([0.7, *com, *inertia[np.triu_indices(3)]])
+    expected = model.with_payload(link, 0.7, com, inertia).payloads[0].parameters
+    assert library.load_on(link.encode(), load.ctypes.data_as(ctypes.c_void_p)) == b""
+    np.testing.assert_allclose(load, expected, atol=1e-12)
+
+
+@pytest.mark.process
+@needs_compilers
+@pytest.mark.parametrize(
+    ("link", "load", "message"),
+    [
+        ("base", [1.0], "'base' is not a link that moves; valid: upper, lower, hand, tool"),
+        ("hand", [-1.0], "the mass is negative, or"),
+        ("hand", [1.0, 0, 0, 0, 0.1, 0.5, 0, 0.1, 0, 0.1], "is not positive semidefinite"),
+        ("hand", [0.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1], "no inertia without mass"),
+        ("hand", [np.nan], "nan is too large"),
+    ],
+)
+def test_loads_that_cannot_be_right_are_refused_in_cpp(library, link, load, message):
+    library.load_on.restype = ctypes.c_char_p
+    given = np.zeros(10)
+    given[: len(load)] = load
+    found = library.load_on(link.encode(), given.ctypes.data_as(ctypes.c_void_p))
+    assert message in found.decode()
+
+
+@pytest.mark.process
+@needs_compilers
+def test_orientations_in_cpp_are_those_in_python(library):
+    angle = np.array([0.4, -1.2, 0.7])
+    size = np.linalg.norm(angle)
+    quaternion = np.array([*np.sin(size / 2) * angle / size, np.cos(size / 2)])
+    axes = np.zeros((3, 3))
+    library.axes(*(x.ctypes.data_as(ctypes.c_void_p) for x in (quaternion, axes)))
+    np.testing.assert_allclose(axes.T, so3.exp(angle), atol=1e-12)
 
 
 def test_digest_is_of_what_the_torques_depend_on(package):

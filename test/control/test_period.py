@@ -8,7 +8,7 @@ import invariants
 import numpy as np
 import pytest
 from invariants import INVARIANTS, LEGAL
-from random_periods import MODEL, Histories
+from random_periods import MODEL, PERIOD, Histories, N, settings
 
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
@@ -23,7 +23,9 @@ from mbs_dynamics.control.period import (
 )
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.following import Traced
-from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
+from mbs_dynamics.control.period.records import Sample, State
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 
 NUMBER = {check.kind: k + 1 for k, check in reversed(list(enumerate(CHECKS)))}
@@ -73,6 +75,41 @@ def test_invariants_hold_in_a_million_random_periods(layouts, seed):
     assert violated(layouts, seed, 1000, 1000) is None
 
 
+@pytest.mark.parametrize(
+    ("bad", "reason"), [(np.nan, measurement.NOT_FINITE), (1.0, measurement.JUMP)]
+)
+@pytest.mark.parametrize(
+    ("law", "law_before", "mode", "waits"),
+    [
+        (JOINT, JOINT, transitions.ON, True),
+        (LINK, LINK, transitions.RAMPING_IN, True),
+        (FLOAT, JOINT, transitions.ON, True),
+        (FLOAT, FLOAT, transitions.ON, False),
+        (JOINT, JOINT, transitions.RAMPING_OUT, False),
+    ],
+)
+def test_springs_wait_for_a_joint_whose_reports_are_refused(
+    layouts, law, law_before, mode, waits, bad, reason
+):
+    """From the second period on, until one is used; other laws follow the other joints."""
+    p = settings(layouts)
+    zero, one = np.zeros(N), np.ones(N)
+    s = initial(layouts, p)._replace(
+        now=1.0, mode=mode, law=law, law_before=law_before, stamp=one, received=one, q=zero
+    )
+    used = []
+    for k, refused in enumerate([True, True, True, False]):
+        now = 1.0 + PERIOD * (k + 1)
+        q = np.array([0.0, bad if refused else 0.0, 0.0])
+        x = Sample(now, now * one, now * one, one, q, *[zero] * 6, 1.0, zero)
+        m = measurement.measured(s, x, p, transitions.is_engaged(s.mode))
+        s = s._replace(**{name: getattr(m, name) for name in m._fields if name in State._fields})
+        used.append([bool(new) for new in m.new])
+        assert s.refused[1] == (reason if refused else 0.0)
+    others = [True, not waits, not waits, True]
+    assert used == [[new, k == 3, new] for k, new in enumerate(others)]
+
+
 # -- mutants ---------------------------------------------------------------------------------------
 
 
@@ -110,6 +147,10 @@ def without_limits(s, p, torque, now):
 
 def without_rates(s, p, torque, now):
     return LIMITED(s, p._replace(rate=1e12 + 0.0 * p.rate), torque, now)
+
+
+def never_act(s):
+    return np.False_
 
 
 def without_hold(s, r, p, entered, q, begins, now):
@@ -160,6 +201,7 @@ MUTANTS = {
        if c.kind not in DETECTED_BY_OTHERS},
     **{f"no doubt of {c.kind}": without_doubt(k) for k, c in enumerate(CHECKS) if c.doubt},
     **{f"no transition if {t.when} {k}": without_transition(k) for k, t in enumerate(TRANSITIONS)},
+    "springs follow states of different times": constant(measurement, "springs_act", never_act),
     "jumps are followed": constant(measurement, "SLACK", 1e9),
     "no effort limit": constant(command, "limited", without_limits),
     "no rate limit": constant(command, "limited", without_rates),

@@ -4,6 +4,9 @@
 
 Whatever is refused here counts as missing. A joint of which nothing is used for its timeout is a
 fault, so that a single bad report stops nothing, and bad ones do not pass for an arm that moves.
+
+Springs between new states of some joints and old states of others would drive the arm. While
+springs act, no report is used from the second period on in which the one of a joint is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
+from mbs_dynamics.control.period.laws import FLOAT
 from mbs_dynamics.control.period.logic import any_of, clipped, holds, largest
 from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.control.period.transitions import ON
@@ -70,6 +74,11 @@ def whole_turns(angle: Any, turning: Any) -> Any:
     return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0 * turning)
 
 
+def springs_act(s: State) -> Any:
+    """Return the condition that a law other than gravity compensation is in force or fades out."""
+    return ~(equal(s.law, FLOAT) & equal(s.law_before, FLOAT))
+
+
 def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     """Return what is known after the reports of a sample; ``engaged``: torques act."""
     first = isnan(s.stamp)
@@ -94,7 +103,9 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     by = select(equal(refused, JUMP), moved, select(equal(refused, LATE), x.stamp - x.now, elapsed))
 
     reported = holds(x.reported) & ~equal(x.stamp, s.stamp)
-    new = reported & equal(refused, 0.0)
+    refused = select(reported, refused, s.refused)
+    again = less(0.0, refused) & less(0.0, s.refused) & holds(p.commanded)
+    new = reported & equal(refused, 0.0) & ~(engaged & springs_act(s) & any_of(again))
     suspicious = reported & equal(refused, JUMP)
     agrees = isnan(s.suspect) | ~jumps(apart, x.stamp - s.suspect_stamp, p.fastest)
     suspect = select(suspicious & agrees, q, select(suspicious | new, math.nan, s.suspect))
@@ -125,7 +136,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
         turned=select(new, turned, s.turned),
         qd=select(new, qd, s.qd),
         effort=select(new, x.effort, s.effort),
-        refused=select(reported, refused, s.refused),
+        refused=refused,
         refused_by=select(reported, by, s.refused_by),
         suspect=suspect,
         suspect_stamp=select(suspicious, x.stamp, s.suspect_stamp),

@@ -77,7 +77,7 @@ class State(NamedTuple):
     effort: PerJoint
     """The latest measured efforts in N m or N."""
     refused: PerJoint
-    """Reason why the latest report was refused, from ``measurement.py``; 0: it was accepted."""
+    """Reason why the latest report was refused, from ``measurement.py``; 0: none."""
     refused_by: PerJoint
     """Amount that led to the refusal: a jump in rad or m, or a time in s."""
     suspect: PerJoint

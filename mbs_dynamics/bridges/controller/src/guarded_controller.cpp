@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "description.hpp"
+#include "frames.hpp"
 #include "guarded_robot.h"
 #include "hardware_interface/component_parser.hpp"
+#include "hardware_interface/types/hardware_interface_type_values.hpp"
 #include "pluginlib/class_list_macros.hpp"
 #include "words.hpp"
 
@@ -25,6 +28,7 @@ using controller_interface::InterfaceConfiguration;
 using controller_interface::interface_configuration_type;
 using controller_interface::return_type;
 using diagnostic_msgs::msg::DiagnosticStatus;
+using std::invalid_argument;
 
 namespace
 {
@@ -37,12 +41,9 @@ constexpr double kReportPeriod = 0.01;  // s
 constexpr unsigned kUnwritten = 5;      // successive commands that cannot be written
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const char * const kStarts[] = {"zero", "effort", "command"};
-const char * const kKinds[] = {"position", "velocity", "effort"};
-
-std::invalid_argument invalid(const std::string & message)
-{
-  return std::invalid_argument(message);
-}
+const char * const kKinds[] = {
+  hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+  hardware_interface::HW_IF_EFFORT};
 
 bool is(const guarded_State & state, Mode mode) { return state.mode == mode; }
 
@@ -54,98 +55,6 @@ double steady_time()
 }
 
 bool is_released(const guarded_State & state) { return is(state, kOff) || is(state, kFault); }
-
-double length(const double * v) { return std::hypot(v[0], v[1], v[2]); }
-
-void check_gravity(const double * gravity)
-{
-  const double low = (1.0 - GUARDED_GRAVITY_TOLERANCE) * GUARDED_STANDARD_GRAVITY;
-  const double high = (1.0 + GUARDED_GRAVITY_TOLERANCE) * GUARDED_STANDARD_GRAVITY;
-  if (!(length(gravity) >= low && length(gravity) <= high)) {
-    throw invalid(
-      "gravity has a length of " + number(length(gravity), "g") + " m/s^2; must be " +
-      number(low) + " to " + number(high));
-  }
-}
-
-const guarded_Link & link_named(const std::string & name, bool fixed)
-{
-  std::vector<std::string> names;
-  for (const auto & link : guarded_links) {
-    if (name == link.name && (link.body < 0) == fixed) {
-      return link;
-    }
-    if ((link.body < 0) == fixed) {
-      names.push_back(link.name);
-    }
-  }
-  throw invalid(
-    "'" + name + "' is not a link that " + (fixed ? "is fixed" : "moves") + "; valid: " +
-    joined(names));
-}
-
-/// The inertial parameters of a load on a link, in the frame of the body that moves with it.
-std::array<double, 10> load_parameters(
-  const guarded_Link & link, const geometry_msgs::msg::Inertia & load)
-{
-  const double m = load.m;
-  const double com[3] = {load.com.x, load.com.y, load.com.z};
-  const double I[3][3] = {
-    {load.ixx, load.ixy, load.ixz}, {load.ixy, load.iyy, load.iyz}, {load.ixz, load.iyz, load.izz}};
-  double c[3];
-  for (int i = 0; i < 3; ++i) {
-    c[i] = link.p[i];
-    for (int k = 0; k < 3; ++k) {
-      c[i] += link.R[3 * i + k] * com[k];
-    }
-  }
-  double T[3][3];
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      T[i][j] = m * ((i == j ? c[0] * c[0] + c[1] * c[1] + c[2] * c[2] : 0.0) - c[i] * c[j]);
-      for (int k = 0; k < 3; ++k) {
-        for (int l = 0; l < 3; ++l) {
-          T[i][j] += link.R[3 * i + k] * I[k][l] * link.R[3 * j + l];
-        }
-      }
-    }
-  }
-  return {m,       m * c[0], m * c[1], m * c[2], T[0][0],
-          T[0][1], T[0][2],  T[1][1],  T[1][2],  T[2][2]};
-}
-
-void check_load(const geometry_msgs::msg::Inertia & load)
-{
-  const double all[] = {load.m,   load.com.x, load.com.y, load.com.z, load.ixx,
-                        load.ixy, load.ixz,   load.iyy,   load.iyz,   load.izz};
-  for (const double x : all) {
-    if (!(std::abs(x) <= 1e6)) {
-      throw invalid(number(x, "g") + " is too large; must be at most 1e+06");
-    }
-  }
-  const double minors[] = {
-    load.ixx, load.iyy, load.izz, load.ixx * load.iyy - load.ixy * load.ixy,
-    load.ixx * load.izz - load.ixz * load.ixz, load.iyy * load.izz - load.iyz * load.iyz};
-  const double size = load.ixx + load.iyy + load.izz;
-  if (load.m < 0.0 || *std::min_element(minors, minors + 6) < -1e-9 * size * size) {
-    throw invalid("the mass is negative, or the inertia is not positive semidefinite");
-  }
-  if (load.m == 0.0 && size != 0.0) {
-    throw invalid("there is no inertia without mass");
-  }
-}
-
-/// The rotation matrix of a quaternion, by rows.
-std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
-{
-  const double x = o.x, y = o.y, z = o.z, w = o.w;
-  if (!(std::abs(x * x + y * y + z * z + w * w - 1.0) < 1e-3)) {
-    throw invalid("the orientation is not a quaternion of length 1");
-  }
-  return {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
-          2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
-          2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)};
-}
 
 /// Run periods under each law and from one to the other. Each has its own code, which the control
 /// loop would otherwise have to wait for at the first switch, until it is read from the disk.
@@ -167,13 +76,32 @@ void load_code_of_laws()
 template <class Names>
 double place(const std::string & name, const Names & names)
 {
-  return static_cast<double>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
+  const auto begin = std::begin(names);
+  return static_cast<double>(std::find(begin, std::end(names), name) - begin);
 }
 
-/// Element k of a parameter that is an array, or another value if it is empty.
-double element(const std::vector<double> & values, int k, double otherwise)
+/// Element k of an array with one for each of joints, or another value if it is empty.
+double element(const char * name, const std::vector<double> & values, int k, double otherwise)
 {
-  return values.empty() ? otherwise : values[k];
+  if (values.empty()) {
+    return otherwise;
+  }
+  if (values.size() != GUARDED_COMMANDED) {
+    throw invalid_argument(
+      std::string(name) + " has " + std::to_string(values.size()) + " elements; valid: " +
+      std::to_string(GUARDED_COMMANDED) + ", one for each of joints, or none");
+  }
+  return values[k];
+}
+
+/// Names of the joints to command.
+std::vector<std::string> commanded_joints()
+{
+  std::vector<std::string> names;
+  for (const int j : guarded_places) {
+    names.push_back(guarded_joints[j]);
+  }
+  return names;
 }
 
 }  // namespace
@@ -201,9 +129,9 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     find_interfaces();
     falls_back_ = params_.on_fault == "fallback";
     start_ = static_cast<Start>(place(params_.start_from, kStarts));
-    goal_ = with_parameters(guarded_settings);
-    check_gravity(params_.gravity.data());
-    std::copy_n(params_.gravity.begin(), 3, goal_.gravity);
+    report_ = Report{};
+    report_.state = guarded_initial;
+    goal_ = with_gravity(with_parameters(guarded_settings), params_.gravity.data());
     motion_ = guarded_Request{};
     motion_.sends = motion_.pace = 1.0;
     motion_.target_pose[0][0] = motion_.target_pose[1][1] = motion_.target_pose[2][2] = 1.0;
@@ -215,8 +143,6 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
   load_code_of_laws();
   loads_.clear();
   goals_.write(goal_);
-  report_ = Report{};
-  report_.state = guarded_initial;
   now_ = 0.0;
 
   // no lifecycle publishers: a fault is told when the controller is not active any more
@@ -225,14 +151,11 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     node, "~/commanded_torques", rclcpp::SensorDataQoS());
   diagnostics_ =
     rclcpp::create_publisher<diagnostic_msgs::msg::DiagnosticArray>(node, "/diagnostics", 1);
-  gravity_ = node->create_subscription<Vector3Stamped>(
-    "~/gravity", 1, [this](const Vector3Stamped & message) { set_gravity(message); });
-  payload_ = node->create_subscription<InertiaStamped>(
-    "~/payload", 1, [this](const InertiaStamped & message) { set_payload(message); });
-  target_joint_ = node->create_subscription<JointState>(
-    "~/target_joint", 1, [this](const JointState & message) { set_target_joint(message); });
-  target_pose_ = node->create_subscription<PoseStamped>(
-    "~/target_pose", 1, [this](const PoseStamped & message) { set_target_pose(message); });
+  subscriptions_ = {
+    listen("gravity", &GuardedController::set_gravity),
+    listen("payload", &GuardedController::set_payload),
+    listen("target_joint", &GuardedController::set_target_joint),
+    listen("target_pose", &GuardedController::set_target_pose)};
   enable_ = node->create_service<SetBool>(
     "~/enable", [this](
                   const std::shared_ptr<SetBool::Request> request,
@@ -249,7 +172,7 @@ void GuardedController::check_description() const
     std::snprintf(
       text, sizeof(text), "the digest of robot_description is %016llx; this package is for %016llx",
       digest, GUARDED_DESCRIPTION);
-    throw invalid(
+    throw invalid_argument(
       std::string(text) +
       ", another robot, or other masses, lengths or limits: export the controller anew");
   }
@@ -257,21 +180,14 @@ void GuardedController::check_description() const
 
 void GuardedController::find_interfaces()
 {
-  std::vector<std::string> commanded;
-  for (const int j : guarded_places) {
-    commanded.push_back(guarded_joints[j]);
-  }
+  const auto commanded = commanded_joints();
   if (!params_.joints.empty() && params_.joints != commanded) {
-    throw invalid(
+    throw invalid_argument(
       "joints are " + joined(params_.joints) + "; valid: those of this package, " +
       joined(commanded) + ", in this order");
   }
-  std::map<std::string, double> fixed;
   if (params_.fixed_joints.size() != params_.fixed_positions.size()) {
-    throw invalid("must be one position in fixed_positions for each of fixed_joints");
-  }
-  for (std::size_t k = 0; k < params_.fixed_joints.size(); ++k) {
-    fixed[params_.fixed_joints[k]] = params_.fixed_positions[k];
+    throw invalid_argument("must be one position in fixed_positions for each of fixed_joints");
   }
   std::map<std::string, std::set<std::string>> states, commands;
   for (const auto & component :
@@ -292,14 +208,15 @@ void GuardedController::find_interfaces()
   std::array<std::vector<std::string>, 3> missing;
   for (int j = 0; j < GUARDED_JOINTS; ++j) {
     const std::string name = guarded_joints[j];
-    const bool is_commanded = std::count(commanded.begin(), commanded.end(), name) > 0;
+    const bool is_commanded = guarded_settings.commanded[j] > 0.0;
     if (is_commanded && commands[name].count("effort") == 0) {
-      throw invalid(
+      throw invalid_argument(
         "joint '" + name + "' has no command interface 'effort'; it has: " +
         listed(commands[name]));
     }
-    const bool is_fixed = fixed.count(name) > 0 && !is_commanded;
-    fixed_[j] = is_fixed ? fixed[name] : kNaN;
+    const auto at = static_cast<std::size_t>(place(name, params_.fixed_joints));
+    const bool is_fixed = at < params_.fixed_joints.size() && !is_commanded;
+    fixed_[j] = is_fixed ? params_.fixed_positions[at] : kNaN;
     for (int kind = 0; kind < 3; ++kind) {
       places_[j][kind] = -1;
       if (!is_fixed && states[name].count(kKinds[kind]) > 0) {
@@ -311,12 +228,12 @@ void GuardedController::find_interfaces()
     }
   }
   if (!missing[0].empty()) {
-    throw invalid(
+    throw invalid_argument(
       "there is no state interface 'position' of " + joined(missing[0]) +
       "; joints that are not commanded may be in fixed_joints");
   }
   if (!missing[1].empty() && !params_.velocity_from_position) {
-    throw invalid(
+    throw invalid_argument(
       "there is no state interface 'velocity' of " + joined(missing[1]) +
       "; set velocity_from_position to take differences of positions");
   }
@@ -329,8 +246,8 @@ void GuardedController::find_interfaces()
 InterfaceConfiguration GuardedController::command_interface_configuration() const
 {
   InterfaceConfiguration configuration{interface_configuration_type::INDIVIDUAL, {}};
-  for (const int j : guarded_places) {
-    configuration.names.push_back(std::string(guarded_joints[j]) + "/effort");
+  for (const auto & joint : commanded_joints()) {
+    configuration.names.push_back(joint + "/effort");
   }
   return configuration;
 }
@@ -345,11 +262,10 @@ GuardedController::on_export_reference_interfaces()
 {
   reference_interfaces_.assign(kKindCount * GUARDED_COMMANDED, kNaN);
   std::vector<hardware_interface::CommandInterface> interfaces;
-  for (int k = 0; k < GUARDED_COMMANDED; ++k) {
-    for (int kind = 0; kind < kKindCount; ++kind) {
+  for (const auto & joint : commanded_joints()) {
+    for (const auto & kind : kKinds) {
       interfaces.emplace_back(
-        get_node()->get_name(), std::string(guarded_joints[guarded_places[k]]) + "/" + kKinds[kind],
-        &reference_interfaces_[kKindCount * k + kind]);
+        get_node()->get_name(), joint + "/" + kind, &reference_interfaces_[interfaces.size()]);
     }
   }
   return interfaces;
@@ -429,7 +345,9 @@ return_type GuardedController::update_and_write_commands(
   }
   const double mode = state_->mode;
   const int asked = action_.exchange(kNone);
-  step(enters_ ? kEnable : asked);
+  request_.action = enters_ ? kEnable : asked;
+  guarded_period(state_, &sample_, &request_, &settings_, next_, &output_, &verdict_);
+  std::swap(state_, next_);
   const bool refused = enters_ && is(*state_, kOff);
   enters_ = false;
 
@@ -465,19 +383,6 @@ void GuardedController::read_sample()
     sample_.qd[j] = is_fixed ? 0.0 : value(kVelocity);
     sample_.effort[j] = value(kEffort);
   }
-  // Springs between new states of some joints and old ones of others would drive the arm. From the
-  // second period on in which one joint lacks its state, all keep theirs until it returns or is a
-  // fault.
-  const auto lacks_state_again = [this](int j) {
-    const bool derives = std::isnan(sample_.qd[j]) && settings_.differentiates > 0.0;
-    const double qd = derives ? 0.0 : sample_.qd[j];
-    return state_->refused[j] != 0.0 && !std::isfinite(sample_.q[j] + qd);
-  };
-  if (
-    is_engaged(*state_) && state_->law != kFloat &&
-    std::any_of(std::begin(guarded_places), std::end(guarded_places), lacks_state_again)) {
-    std::fill_n(sample_.reported, GUARDED_JOINTS, 0.0);
-  }
 }
 
 void GuardedController::read_references()
@@ -498,10 +403,8 @@ void GuardedController::read_references()
   if (moves && request_.law == kJoint) {
     request_.motion = -++chained_periods_;  // a motion for each period
     request_.follows = 1.0;
-    for (int j = 0; j < GUARDED_JOINTS; ++j) {
-      request_.target[j] = state_->reference[j];
-      request_.target_qd[j] = 0.0;
-    }
+    std::copy_n(state_->reference, GUARDED_JOINTS, request_.target);
+    std::fill_n(request_.target_qd, GUARDED_JOINTS, 0.0);
     for (int k = 0; k < GUARDED_COMMANDED; ++k) {
       const int j = guarded_places[k];
       const double q = reference(k, kPosition), qd = reference(k, kVelocity);
@@ -519,13 +422,6 @@ void GuardedController::read_references()
       sample_.law[guarded_places[k]] = std::isnan(effort) ? 0.0 : effort;
     }
   }
-}
-
-void GuardedController::step(double action)
-{
-  request_.action = action;
-  guarded_period(state_, &sample_, &request_, &settings_, next_, &output_, &verdict_);
-  std::swap(state_, next_);
 }
 
 void GuardedController::write_report(bool active)
@@ -547,131 +443,122 @@ void GuardedController::write_report(bool active)
 
 guarded_Settings GuardedController::with_parameters(guarded_Settings s) const
 {
-  const std::pair<const char *, const std::vector<double> *> arrays[] = {
-    {"effort_limits", &params_.effort_limits},
-    {"gravity_scale", &params_.gravity_scale},
-    {"damping", &params_.damping},
-    {"friction", &params_.friction},
-    {"stiffness", &params_.stiffness},
-    {"reference_velocity", &params_.reference_velocity},
-    {"reference_acceleration", &params_.reference_acceleration}};
-  for (const auto & [name, values] : arrays) {
-    if (!values->empty() && values->size() != GUARDED_COMMANDED) {
-      throw invalid(
-        std::string(name) + " has " + std::to_string(values->size()) + " elements; valid: " +
-        std::to_string(GUARDED_COMMANDED) + ", one for each of joints, or none");
-    }
-  }
-  const double friction_scale = std::min(params_.friction_scale, GUARDED_LARGEST_FRICTION);
+  const auto & p = params_;
+  const double friction_scale = std::min(p.friction_scale, GUARDED_LARGEST_FRICTION);
   for (int k = 0; k < GUARDED_COMMANDED; ++k) {
     const int j = guarded_places[k];
-    const double limit = element(params_.effort_limits, k, 0.0);
-    s.effort[j] = params_.effort_scale * (limit > 0.0 ? limit : guarded_settings.effort[j]);
+    const double limit = element("effort_limits", p.effort_limits, k, 0.0);
+    s.effort[j] = p.effort_scale * (limit > 0.0 ? limit : guarded_settings.effort[j]);
     s.rate[j] = GUARDED_RATE_SHARE * s.effort[j];
-    s.timeout[j] = params_.stale_timeout;
-    s.scale[j] = element(params_.gravity_scale, k, 1.0);
-    s.damping[j] = element(params_.damping, k, 0.0);
-    const double friction = element(params_.friction, k, -1.0);
+    s.timeout[j] = p.stale_timeout;
+    s.scale[j] = element("gravity_scale", p.gravity_scale, k, 1.0);
+    s.damping[j] = element("damping", p.damping, k, 0.0);
+    const double friction = element("friction", p.friction, k, -1.0);
     s.friction[j] = friction_scale * (friction < 0.0 ? guarded_friction[k] : friction);
-    s.joint_stiffness[j] = element(params_.stiffness, k, 10.0);
-    s.reference_velocity[j] = std::min(element(params_.reference_velocity, k, 0.5), s.fastest[j]);
-    s.reference_acceleration[j] = element(params_.reference_acceleration, k, 2.0);
+    s.joint_stiffness[j] = element("stiffness", p.stiffness, k, 10.0);
+    s.reference_velocity[j] =
+      std::min(element("reference_velocity", p.reference_velocity, k, 0.5), s.fastest[j]);
+    s.reference_acceleration[j] =
+      element("reference_acceleration", p.reference_acceleration, k, 2.0);
   }
   for (int j = 0; j < GUARDED_JOINTS; ++j) {
     if (s.spring_low[j] > -GUARDED_NEVER) {
-      s.low[j] = s.spring_low[j] - params_.position_margin;
+      s.low[j] = s.spring_low[j] - p.position_margin;
     }
     if (s.spring_high[j] < GUARDED_NEVER) {
-      s.high[j] = s.spring_high[j] + params_.position_margin;
+      s.high[j] = s.spring_high[j] + p.position_margin;
     }
   }
   using Names = std::vector<std::string>;
-  s.ahead = s.longest_pause = params_.stale_timeout;
-  s.differentiates = params_.velocity_from_position;
-  s.frozen_timeout = params_.frozen_timeout;
-  s.tolerance = params_.tracking_tolerance;
-  s.effort_check = place(params_.effort_check, Names{"off", "auto", "always"});
-  s.starts_from_effort = params_.start_from == "effort";
+  s.ahead = s.longest_pause = p.stale_timeout;
+  s.differentiates = p.velocity_from_position;
+  s.frozen_timeout = p.frozen_timeout;
+  s.tolerance = p.tracking_tolerance;
+  s.effort_check = place(p.effort_check, Names{"off", "auto", "always"});
+  s.starts_from_effort = p.start_from == "effort";
   const Names reactions{"ramp_down", "hold", "zero"};
-  s.on_fault = std::fmod(place(params_.on_fault, reactions), reactions.size());
-  s.ramp_in = params_.ramp_in_time;
-  s.ramp_out = s.gravity_time = s.loads_time = params_.ramp_time;
-  s.filter = params_.velocity_filter;
-  s.zone = params_.limit_zone;
+  s.on_fault = std::fmod(place(p.on_fault, reactions), reactions.size());
+  s.ramp_in = p.ramp_in_time;
+  s.ramp_out = s.gravity_time = s.loads_time = p.ramp_time;
+  s.filter = p.velocity_filter;
+  s.zone = p.limit_zone;
   s.state_period = get_update_rate() > 0 ? 1.0 / get_update_rate() : 0.0;
-  s.switch_time = params_.switch_time;
-  s.reference_timeout = params_.reference_timeout;
-  std::copy_n(params_.angular_stiffness.begin(), 3, s.link_stiffness);
-  std::copy_n(params_.linear_stiffness.begin(), 3, s.link_stiffness + 3);
-  s.link_axes = params_.stiffness_axes == "target";
-  s.posture_frequency = params_.posture_frequency;
-  s.pose_velocity[0] = params_.reference_angular_velocity;
-  s.pose_velocity[1] = params_.reference_linear_velocity;
-  s.pose_acceleration[0] = params_.reference_angular_acceleration;
-  s.pose_acceleration[1] = params_.reference_linear_acceleration;
+  s.switch_time = p.switch_time;
+  s.reference_timeout = p.reference_timeout;
+  std::copy_n(p.angular_stiffness.begin(), 3, s.link_stiffness);
+  std::copy_n(p.linear_stiffness.begin(), 3, s.link_stiffness + 3);
+  s.link_axes = p.stiffness_axes == "target";
+  s.posture_frequency = p.posture_frequency;
+  s.pose_velocity[0] = p.reference_angular_velocity;
+  s.pose_velocity[1] = p.reference_linear_velocity;
+  s.pose_acceleration[0] = p.reference_angular_acceleration;
+  s.pose_acceleration[1] = p.reference_linear_acceleration;
   return s;
+}
+
+/// Call a method with each message of a topic, and log why it refuses one.
+template <class Message>
+rclcpp::SubscriptionBase::SharedPtr GuardedController::listen(
+  const std::string & name, void (GuardedController::*set)(const Message &))
+{
+  return get_node()->create_subscription<Message>(
+    "~/" + name, 1, [this, name, set](const Message & message) {
+      try {
+        (this->*set)(message);
+      } catch (const std::exception & error) {
+        RCLCPP_ERROR(get_node()->get_logger(), "%s refused: %s", name.c_str(), error.what());
+      }
+    });
 }
 
 void GuardedController::set_gravity(const Vector3Stamped & message)
 {
-  try {
-    const auto & v = message.vector;
-    const double given[3] = {v.x, v.y, v.z};
-    guarded_Settings goal = goal_;
-    std::copy_n(given, 3, goal.gravity);
-    if (!message.header.frame_id.empty()) {
-      const auto & link = link_named(message.header.frame_id, true);
-      for (int i = 0; i < 3; ++i) {
-        const double * row = link.R + 3 * i;
-        goal.gravity[i] = row[0] * given[0] + row[1] * given[1] + row[2] * given[2];
-      }
-    }
-    check_gravity(goal.gravity);
-    double cosine = 0.0;
-    for (int i = 0; i < 3; ++i) {
-      cosine += goal.gravity[i] * goal_.gravity[i];
-    }
-    cosine /= length(goal.gravity) * length(goal_.gravity);
-    if (cosine < std::cos(GUARDED_LARGEST_TURN) && report_.active && !is_released(report_.state)) {
-      throw invalid("it turns by more than 60 degrees at once while torques are commanded");
-    }
-    set_goal(goal);
-  } catch (const std::exception & error) {
-    RCLCPP_ERROR(get_node()->get_logger(), "gravity refused: %s", error.what());
+  const auto & v = message.vector;
+  const auto gravity = rotated(fixed_link(message.header.frame_id), {v.x, v.y, v.z});
+  set_goal(with_gravity(goal_, gravity.data()));
+}
+
+guarded_Settings GuardedController::with_gravity(
+  guarded_Settings settings, const double * gravity) const
+{
+  check_gravity(gravity);
+  const double * before = settings.gravity;
+  const double product = std::inner_product(before, before + 3, gravity, 0.0);
+  const double cosine = product / (length(before) * length(gravity));
+  if (cosine < std::cos(GUARDED_LARGEST_TURN) && report_.active && !is_released(report_.state)) {
+    throw invalid_argument("it turns by more than 60 degrees at once while torques are commanded");
   }
+  std::copy_n(gravity, 3, settings.gravity);
+  return settings;
 }
 
 void GuardedController::set_payload(const InertiaStamped & message)
 {
   const std::string & name = message.header.frame_id;
-  try {
-    const auto & link = link_named(name, false);
-    check_load(message.inertia);
-    auto loads = loads_;
-    loads[name] = load_parameters(link, message.inertia);
-    guarded_Settings goal = goal_;
-    std::fill_n(&goal.loads[0][0], sizeof(goal.loads) / sizeof(double), 0.0);
-    double mass = 0.0, carried = 0.0;
-    for (const auto & [carrier, parameters] : loads) {
-      double * row = goal.loads[link_named(carrier, false).body];
-      std::transform(row, row + 10, parameters.begin(), row, std::plus<double>());
-      mass += parameters[0];
-    }
-    for (const auto & row : goal_.loads) {
-      carried += row[0];
-    }
-    const double heaviest = params_.max_payload > 0.0 ? params_.max_payload : guarded_mass;
-    if (mass > std::max(heaviest, carried * (1.0 + 1e-9))) {
-      throw invalid(
-        "the payload has a mass of " + number(mass, "g") + " kg; must be at most " +
-        number(heaviest) + ", see max_payload. Are these grams?");
-    }
-    set_goal(goal);
-    loads_ = loads;
-  } catch (const std::exception & error) {
-    RCLCPP_ERROR(
-      get_node()->get_logger(), "payload on '%s' refused: %s", name.c_str(), error.what());
+  const auto & given = message.inertia;
+  const Load load{given.m,   given.com.x, given.com.y, given.com.z, given.ixx,
+                  given.ixy, given.ixz,   given.iyy,   given.iyz,   given.izz};
+  auto loads = loads_;
+  loads[name] = load_parameters(moving_link(name), load);
+  guarded_Settings goal = goal_;
+  std::fill_n(&goal.loads[0][0], sizeof(goal.loads) / sizeof(double), 0.0);
+  double mass = 0.0, carried = 0.0;
+  for (const auto & [carrier, parameters] : loads) {
+    double * row = goal.loads[moving_link(carrier).body];
+    std::transform(row, row + 10, parameters.begin(), row, std::plus<double>());
+    mass += parameters[0];
   }
+  for (const auto & row : goal_.loads) {
+    carried += row[0];
+  }
+  const double heaviest = params_.max_payload > 0.0 ? params_.max_payload : guarded_mass;
+  if (mass > std::max(heaviest, carried * (1.0 + 1e-9))) {
+    throw invalid_argument(
+      "the payload has a mass of " + number(mass, "g") + " kg; must be at most " +
+      number(heaviest) + ", see max_payload. Are these grams?");
+  }
+  set_goal(goal);
+  loads_ = loads;
 }
 
 /// Aim at settings, unless the arm could not be held under them where it is.
@@ -685,12 +572,9 @@ void GuardedController::set_goal(const guarded_Settings & settings)
     state.mode = kOff;  // so that they act at once
     std::fill_n(state.command, GUARDED_JOINTS, 0.0);
     guarded_period(&state, &report_.sample, &none, &settings, &next, &output, &verdict);
-    for (int k = 0; k < GUARDED_CHECKS; ++k) {
-      if (std::strcmp(guarded_checks[k].kind, "overload") == 0 && !std::isnan(verdict.joint[k])) {
-        throw invalid(
-          "the arm could not be held: " +
-          sentence(k, verdict.joint[k], verdict.value[k], verdict.limit[k], next));
-      }
+    const std::string why = finding(GUARDED_OVERLOAD, verdict, next);
+    if (!why.empty()) {
+      throw invalid_argument("the arm could not be held: " + why);
     }
   }
   goal_ = settings;
@@ -704,7 +588,8 @@ void GuardedController::set_mode()
   guarded_Request motion = motion_;
   motion.law = place(params_.mode, modes);
   if (!(GUARDED_LAWS & (1 << static_cast<int>(motion.law)))) {
-    throw invalid("this package was exported without the mode '" + params_.mode + "'; see --modes");
+    throw invalid_argument(
+      "this package was exported without the mode '" + params_.mode + "'; see --modes");
   }
   motion.follows = motion.prefers = 0.0;
   move(motion);
@@ -720,90 +605,77 @@ void GuardedController::move(guarded_Request motion)
 void GuardedController::check_follows() const
 {
   if (report_.is_chained) {
-    throw invalid("another controller sets the references");
+    throw invalid_argument("another controller sets the references");
   }
   if (motion_.law == kFloat) {
-    throw invalid("the arm floats; references need a law that follows them");
+    throw invalid_argument("the arm floats; references need a law that follows them");
   }
   if (!report_.active || !is_engaged(report_.state)) {
-    throw invalid("torques are disabled");
+    throw invalid_argument("torques are disabled");
   }
 }
 
 void GuardedController::set_target_joint(const JointState & message)
 {
-  try {
-    check_follows();
-    const auto & s = goal_;
-    const std::size_t m = message.name.size();
-    if (m == 0 || message.position.size() != m || message.velocity.size() % m != 0) {
-      throw invalid("must be one position, and one velocity or none, for each name");
-    }
-    guarded_Request motion = motion_;
-    const bool follows = motion_.law == kLink ? motion_.prefers > 0.0 : motion_.follows > 0.0;
-    std::copy_n(follows ? motion_.target : report_.state.reference, GUARDED_JOINTS, motion.target);
-    std::fill_n(motion.target_qd, GUARDED_JOINTS, 0.0);
-    for (std::size_t k = 0; k < m; ++k) {
-      const int j = static_cast<int>(place(message.name[k], guarded_joints));
-      if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
-        throw invalid("'" + message.name[k] + "' is not a joint that is commanded");
-      }
-      const double q = message.position[k];
-      const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
-      if (!(q >= s.spring_low[j] - 1e-9 && q <= s.spring_high[j] + 1e-9)) {
-        throw invalid(
-          "the target of '" + message.name[k] + "' is out of reach at " + number(q, ".6g") +
-          "; must be " + number(s.spring_low[j], ".6g") + " to " +
-          number(s.spring_high[j], ".6g"));
-      }
-      if (!(std::abs(qd) <= s.fastest[j])) {
-        throw invalid(
-          "the target of '" + message.name[k] + "' moves at " + number(qd, ".6g") +
-          "; its velocity limit is " + number(s.fastest[j], ".6g"));
-      }
-      motion.target[j] = q;
-      motion.target_qd[j] = qd;
-    }
-    (motion.law == kLink ? motion.prefers : motion.follows) = 1.0;
-    move(motion);
-  } catch (const std::exception & error) {
-    RCLCPP_ERROR(get_node()->get_logger(), "target refused: %s", error.what());
+  check_follows();
+  const auto & s = goal_;
+  const std::size_t m = message.name.size();
+  if (m == 0 || message.position.size() != m || message.velocity.size() % m != 0) {
+    throw invalid_argument("must be one position, and one velocity or none, for each name");
   }
+  guarded_Request motion = motion_;
+  const bool follows = motion_.law == kLink ? motion_.prefers > 0.0 : motion_.follows > 0.0;
+  std::copy_n(follows ? motion_.target : report_.state.reference, GUARDED_JOINTS, motion.target);
+  std::fill_n(motion.target_qd, GUARDED_JOINTS, 0.0);
+  for (std::size_t k = 0; k < m; ++k) {
+    const int j = static_cast<int>(place(message.name[k], guarded_joints));
+    if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
+      throw invalid_argument("'" + message.name[k] + "' is not a joint that is commanded");
+    }
+    const double q = message.position[k];
+    const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
+    if (!(q >= s.spring_low[j] - 1e-9 && q <= s.spring_high[j] + 1e-9)) {
+      throw invalid_argument(
+        "the target of '" + message.name[k] + "' is out of reach at " + number(q, ".6g") +
+        "; must be " + number(s.spring_low[j], ".6g") + " to " +
+        number(s.spring_high[j], ".6g"));
+    }
+    if (!(std::abs(qd) <= s.fastest[j])) {
+      throw invalid_argument(
+        "the target of '" + message.name[k] + "' moves at " + number(qd, ".6g") +
+        "; its velocity limit is " + number(s.fastest[j], ".6g"));
+    }
+    motion.target[j] = q;
+    motion.target_qd[j] = qd;
+  }
+  (motion.law == kLink ? motion.prefers : motion.follows) = 1.0;
+  move(motion);
 }
 
 void GuardedController::set_target_pose(const PoseStamped & message)
 {
-  try {
-    check_follows();
-    if (motion_.law != kLink) {
-      throw invalid("a pose is a target in the mode cartesian only");
-    }
-    const auto & p = message.pose.position;
-    const double at[3] = {p.x, p.y, p.z};
-    if (!(std::abs(p.x) + std::abs(p.y) + std::abs(p.z) < 1e6)) {
-      throw invalid("the position is not finite");
-    }
-    const auto R = rotation(message.pose.orientation);
-    guarded_Link frame{"", -1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
-    if (!message.header.frame_id.empty()) {
-      frame = link_named(message.header.frame_id, true);
-    }
-    guarded_Request motion = motion_;
-    for (int i = 0; i < 3; ++i) {
-      motion.target_pose[i][3] = frame.p[i];
-      for (int k = 0; k < 3; ++k) {
-        motion.target_pose[i][3] += frame.R[3 * i + k] * at[k];
-        motion.target_pose[i][k] = 0.0;
-        for (int l = 0; l < 3; ++l) {
-          motion.target_pose[i][k] += frame.R[3 * i + l] * R[3 * l + k];
-        }
-      }
-    }
-    motion.follows = 1.0;
-    move(motion);
-  } catch (const std::exception & error) {
-    RCLCPP_ERROR(get_node()->get_logger(), "target refused: %s", error.what());
+  check_follows();
+  if (motion_.law != kLink) {
+    throw invalid_argument("a pose is a target in the mode cartesian only");
   }
+  const auto & p = message.pose.position;
+  const auto & o = message.pose.orientation;
+  if (!(std::abs(p.x) + std::abs(p.y) + std::abs(p.z) < 1e6)) {
+    throw invalid_argument("the position is not finite");
+  }
+  const auto & frame = fixed_link(message.header.frame_id);
+  guarded_Request motion = motion_;
+  const auto axes = axes_of(o.x, o.y, o.z, o.w);
+  const Vector columns[] = {
+    rotated(frame, axes[0]), rotated(frame, axes[1]), rotated(frame, axes[2]),
+    placed(frame, {p.x, p.y, p.z})};
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      motion.target_pose[i][k] = columns[k][i];
+    }
+  }
+  motion.follows = 1.0;
+  move(motion);
 }
 
 void GuardedController::enable(const SetBool::Request & request, SetBool::Response & response)
@@ -822,28 +694,33 @@ void GuardedController::enable(const SetBool::Request & request, SetBool::Respon
   }
 }
 
+void GuardedController::follow_parameters()
+{
+  if (!listener_->is_old(params_)) {
+    return;
+  }
+  const auto before = params_;
+  params_ = listener_->get_params();
+  try {
+    guarded_Settings goal = with_parameters(goal_);
+    if (params_.gravity != before.gravity) {
+      goal = with_gravity(goal, params_.gravity.data());
+    }
+    set_goal(goal);
+    if (params_.mode != before.mode) {
+      set_mode();
+    }
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "parameters have no effect: %s", error.what());
+  }
+}
+
 void GuardedController::publish()
 {
   const auto node = get_node();
   const bool was_active = report_.active;
   reports_.read(report_);
-  if (listener_->is_old(params_)) {
-    const auto before = params_;
-    params_ = listener_->get_params();
-    try {
-      guarded_Settings goal = with_parameters(goal_);
-      if (params_.gravity != before.gravity) {
-        check_gravity(params_.gravity.data());
-        std::copy_n(params_.gravity.begin(), 3, goal.gravity);
-      }
-      set_goal(goal);
-      if (params_.mode != before.mode) {
-        set_mode();
-      }
-    } catch (const std::exception & error) {
-      RCLCPP_ERROR(node->get_logger(), "parameters have no effect: %s", error.what());
-    }
-  }
+  follow_parameters();
   const guarded_State & state = report_.state;
   const std::string fault = fault_of(state);
   if (state.fault != logged_fault_ && !fault.empty()) {
@@ -851,23 +728,21 @@ void GuardedController::publish()
   }
   logged_fault_ = state.fault;
 
-  const auto reasons = problems(report_.verdict, state);
-  const bool is_off = is_released(state);
-  if (was_active && !report_.active && is_off && fault.empty() && !reasons.empty()) {
-    RCLCPP_ERROR(node->get_logger(), "refused: %s", joined(reasons, "; ").c_str());
+  const std::string reasons =
+    is_released(state) ? joined(problems(report_.verdict, state), "; ") : "";
+  if (was_active && !report_.active && fault.empty() && !reasons.empty()) {
+    RCLCPP_ERROR(node->get_logger(), "refused: %s", reasons.c_str());
   }
   DiagnosticStatus status;
   status.name = node->get_fully_qualified_name();
   status.hardware_id = joined({guarded_joints, guarded_joints + GUARDED_JOINTS});
-  const bool warns =
-    report_.unwritten > 0 || report_.ignores_references || (is_off && !reasons.empty());
+  const bool warns = report_.unwritten > 0 || report_.ignores_references || !reasons.empty();
   status.level = !fault.empty() ? DiagnosticStatus::ERROR
                  : warns        ? DiagnosticStatus::WARN
                                 : DiagnosticStatus::OK;
-  status.message = !fault.empty() ? fault
-                   : is_off && !reasons.empty()
-                     ? "would be refused because " + joined(reasons, "; ")
-                     : mode_name(state);
+  status.message = !fault.empty()     ? fault
+                   : !reasons.empty() ? "would be refused because " + reasons
+                                      : mode_name(state);
   const auto add = [&status](const std::string & key, const std::string & value) {
     status.values.emplace_back();
     status.values.back().key = key;
@@ -876,10 +751,8 @@ void GuardedController::publish()
   add("active", report_.active ? "yes" : "no");
   add("state", mode_name(state));
   add("mode", params_.mode);
-  add(
-    "references", !report_.is_chained          ? "from topics"
-                  : report_.ignores_references ? "from another controller, not followed in this mode"
-                                               : "from another controller");
+  const std::string ignored = report_.ignores_references ? ", not followed in this mode" : "";
+  add("references", report_.is_chained ? "from another controller" + ignored : "from topics");
   add("reference waits for the arm", state.waits_since < state.now ? "yes" : "no");
   add("springs softened", state.stiffness_share < 1.0 ? "yes" : "no");
   add("share of gravity torques", number(state.share));

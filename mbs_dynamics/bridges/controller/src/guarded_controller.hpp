@@ -13,6 +13,7 @@
 
 #include "controller_interface/chainable_controller_interface.hpp"
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
+#include "frames.hpp"
 #include "geometry_msgs/msg/inertia_stamped.hpp"
 #include "geometry_msgs/msg/pose_stamped.hpp"
 #include "geometry_msgs/msg/vector3_stamped.hpp"
@@ -78,13 +79,16 @@ private:
   // in the control loop
   void read_sample();
   void read_references();
-  void step(double action);
   void write_report(bool active);
 
   // in other threads, one at a time
   void check_description() const;
   void find_interfaces();
   guarded_Settings with_parameters(guarded_Settings settings) const;
+  template <class Message>
+  rclcpp::SubscriptionBase::SharedPtr listen(
+    const std::string & name, void (GuardedController::*set)(const Message &));
+  guarded_Settings with_gravity(guarded_Settings settings, const double * gravity) const;
   void set_gravity(const Vector3Stamped & message);
   void set_payload(const InertiaStamped & message);
   void set_goal(const guarded_Settings & settings);
@@ -94,6 +98,7 @@ private:
   void check_follows() const;
   void move(guarded_Request motion);
   void enable(const SetBool::Request & request, SetBool::Response & response);
+  void follow_parameters();
   void publish();
 
   std::shared_ptr<guarded_controller::ParamListener> listener_;
@@ -139,14 +144,11 @@ private:
   guarded_Settings goal_{};
   guarded_Request motion_{};
   Report report_{};
-  std::map<std::string, std::array<double, 10>> loads_;
+  std::map<std::string, Load> loads_;
   double logged_fault_ = 0.0;
   unsigned ticks_ = 0;
 
-  rclcpp::Subscription<Vector3Stamped>::SharedPtr gravity_;
-  rclcpp::Subscription<InertiaStamped>::SharedPtr payload_;
-  rclcpp::Subscription<JointState>::SharedPtr target_joint_;
-  rclcpp::Subscription<PoseStamped>::SharedPtr target_pose_;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   rclcpp::Service<SetBool>::SharedPtr enable_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticStatus>::SharedPtr status_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;

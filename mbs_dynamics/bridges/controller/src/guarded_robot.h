@@ -19,6 +19,10 @@
 #define GUARDED_STANDARD_GRAVITY ${standard_gravity}
 #define GUARDED_GRAVITY_TOLERANCE ${gravity_tolerance}
 
+/* Places of two checks among guarded_checks. */
+#define GUARDED_OVERLOAD ${overload}
+#define GUARDED_LATCHED ${latched}
+
 /* Places of the joints to command among all joints, and their Coulomb friction in N m or N. */
 static const int guarded_places[GUARDED_COMMANDED] = {${places}};
 static const double guarded_friction[GUARDED_COMMANDED] = ${friction};

@@ -3,15 +3,9 @@
 
 #include "words.hpp"
 
-#include <tinyxml2.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <sstream>
-#include <stdexcept>
 
 #include "guarded_robot.h"
 
@@ -41,19 +35,24 @@ std::string filled(
   return result;
 }
 
-/// Append the numbers in a text, as bytes.
-void append_numbers(std::string & line, const char * text)
+/// What check k has found, in words. `joint` is negative for the arm as a whole.
+std::string sentence(int k, double joint, double value, double limit, const guarded_State & state)
 {
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const char * begin = word.c_str() + (word[0] == '+');
-    double value = NAN;
-    std::from_chars(begin, word.c_str() + word.size(), value);
-    value += 0.0;  // makes 0 of -0
-    char bytes[sizeof(double)];
-    std::memcpy(bytes, &value, sizeof(double));
-    line.append(bytes, sizeof(double));
+  const std::string kind = guarded_checks[k].kind;
+  std::string name = joint >= 0.0 ? guarded_joints[static_cast<int>(joint)] : "the arm";
+  if (kind == "support" || kind == "opposed") {
+    if (state.opposed_joint >= 0.0) {
+      name = guarded_joints[static_cast<int>(state.opposed_joint)];
+    }
+    return filled(guarded_opposed[static_cast<int>(state.opposed) - 1], name, value, limit);
   }
+  if (kind == "refused") {
+    return name + ": " + filled(guarded_refused[static_cast<int>(value) - 1], name, limit, limit);
+  }
+  if (kind == "stale" && std::isinf(value)) {
+    return filled(guarded_silent[0], name, value, limit);
+  }
+  return filled(guarded_checks[k].sentence, name, value, limit);
 }
 
 }  // namespace
@@ -81,23 +80,10 @@ std::string joined(const std::vector<std::string> & parts, const std::string & s
   return result;
 }
 
-std::string sentence(int k, double joint, double value, double limit, const guarded_State & state)
+std::string finding(int k, const guarded_Verdict & verdict, const guarded_State & state)
 {
-  const std::string kind = guarded_checks[k].kind;
-  std::string name = joint >= 0.0 ? guarded_joints[static_cast<int>(joint)] : "the arm";
-  if (kind == "support" || kind == "opposed") {
-    if (state.opposed_joint >= 0.0) {
-      name = guarded_joints[static_cast<int>(state.opposed_joint)];
-    }
-    return filled(guarded_opposed[static_cast<int>(state.opposed) - 1], name, value, limit);
-  }
-  if (kind == "refused") {
-    return name + ": " + filled(guarded_refused[static_cast<int>(value) - 1], name, limit, limit);
-  }
-  if (kind == "stale" && std::isinf(value)) {
-    return filled(guarded_silent[0], name, value, limit);
-  }
-  return filled(guarded_checks[k].sentence, name, value, limit);
+  const bool fails = !std::isnan(verdict.joint[k]);
+  return fails ? sentence(k, verdict.joint[k], verdict.value[k], verdict.limit[k], state) : "";
 }
 
 std::string fault_of(const guarded_State & state)
@@ -113,9 +99,9 @@ std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded
 {
   std::vector<std::string> found;
   for (int k = 0; k < GUARDED_CHECKS; ++k) {
-    const bool fails = !std::isnan(verdict.joint[k]);
-    if (fails && guarded_checks[k].forbids && std::strcmp(guarded_checks[k].kind, "latched") != 0) {
-      found.push_back(sentence(k, verdict.joint[k], verdict.value[k], verdict.limit[k], state));
+    const std::string why = finding(k, verdict, state);
+    if (!why.empty() && guarded_checks[k].forbids && k != GUARDED_LATCHED) {
+      found.push_back(why);
     }
   }
   return found;
@@ -129,47 +115,6 @@ guarded_Verdict nothing_found()
   }
   verdict.fresh_for = 0.0;
   return verdict;
-}
-
-unsigned long long description_digest(const std::string & urdf)
-{
-  tinyxml2::XMLDocument document;
-  if (document.Parse(urdf.c_str()) != tinyxml2::XML_SUCCESS || !document.RootElement()) {
-    throw std::runtime_error(std::string("robot_description is not XML: ") + document.ErrorStr());
-  }
-  std::vector<std::string> lines;
-  const tinyxml2::XMLElement * element = document.RootElement()->FirstChildElement();
-  for (; element != nullptr; element = element->NextSiblingElement()) {
-    const std::string tag = element->Name();
-    if (tag != "link" && tag != "joint") {
-      continue;
-    }
-    const char * name = element->Attribute("name");
-    std::string line = tag + '\0' + (name ? name : "") + '\0';
-    for (const auto & row : guarded_described) {
-      if (tag != row.element) {
-        continue;
-      }
-      const tinyxml2::XMLElement * below = element;
-      std::istringstream path(row.path);
-      for (std::string part; below != nullptr && std::getline(path, part, '/');) {
-        below = below->FirstChildElement(part.c_str());
-      }
-      const char * value = below ? below->Attribute(row.attribute) : nullptr;
-      value = value ? value : row.otherwise;
-      row.numbers ? append_numbers(line, value) : void(line += value);
-      line += '\0';
-    }
-    lines.push_back(line);
-  }
-  std::sort(lines.begin(), lines.end());
-  unsigned long long digest = 0xCBF29CE484222325ULL;  // FNV-1a, 64 bits
-  for (const auto & line : lines) {
-    for (const char byte : line) {
-      digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001B3ULL;
-    }
-  }
-  return digest;
 }
 
 }  // namespace GUARDED_PACKAGE

@@ -1,7 +1,7 @@
 // Copyright 2026 The mbs_dynamics authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of a control period as words, and the digest of a description.
+// Numbers of a control period as words.
 
 #ifndef WORDS_HPP_
 #define WORDS_HPP_
@@ -17,8 +17,8 @@ namespace GUARDED_PACKAGE
 /// Name of the mode of a state.
 const char * mode_name(const guarded_State & state);
 
-/// What check k has found, in words. `joint` is negative for the arm as a whole.
-std::string sentence(int k, double joint, double value, double limit, const guarded_State & state);
+/// What check k has found in a period, in words; empty if nothing.
+std::string finding(int k, const guarded_Verdict & verdict, const guarded_State & state);
 
 /// The fault of a state, in words; empty if there is none.
 std::string fault_of(const guarded_State & state);
@@ -34,9 +34,6 @@ std::string joined(const std::vector<std::string> & parts, const std::string & s
 
 /// A number with the significant digits that a reader needs.
 std::string number(double value, const std::string & format = ".4g");
-
-/// Digest of what the period depends on in a URDF. Throws std::runtime_error if it is not XML.
-unsigned long long description_digest(const std::string & urdf);
 
 }  // namespace GUARDED_PACKAGE
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "description.hpp"
 #include "guarded_period.h"
 #include "guarded_robot.h"
 #include "words.hpp"
