@@ -31,7 +31,7 @@ class Poses:
     """Still poses (N,) by joint, as they were recorded."""
 
     q: dict[str, FloatArray] = field(default_factory=dict)
-    """Positions of the joints in rad or m, of which zero and direction are those of the model."""
+    """Positions of the joints in rad or m, with the zero and direction of the model."""
     positions: dict[str, FloatArray] = field(default_factory=dict)
     """Positions that drives report."""
     efforts: dict[str, FloatArray] = field(default_factory=dict)

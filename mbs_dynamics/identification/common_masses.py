@@ -36,7 +36,7 @@ of shares by which they must explain more."""
 
 
 class Explained(NamedTuple):
-    """What common masses explain of the torques of k joints."""
+    """Fit of common masses to the torques of k joints."""
 
     shares: FloatArray
     """(k,) residual variances over variances of the torques, at most 1."""

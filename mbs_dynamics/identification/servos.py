@@ -188,7 +188,7 @@ class _Part(NamedTuple):
     described: FloatArray
     """Torques of the description, in N m or N."""
     load: FloatArray
-    """Those of the known load."""
+    """Torques of the known load, in N m or N."""
     terms: FloatArray
     """(N, k, 4) Coulomb friction, rates, their rates, and one."""
     cutoff: float

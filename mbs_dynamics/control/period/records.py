@@ -590,5 +590,5 @@ class Layout(Generic[R]):
 
 
 def sizes_of(n: int, loads: int, checks: Sequence[Any]) -> dict[str, int]:
-    """Return sizes for a model with n joints, of which so many bodies may carry loads."""
+    """Return the sizes of fields for n joints, and a number of bodies that may carry ``loads``."""
     return {"n": n, "b": loads, "checks": len(checks)}

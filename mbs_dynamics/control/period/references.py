@@ -25,7 +25,7 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 
 STOP, TARGET, TRAJECTORY = 0.0, 1.0, 2.0
-"""What a reference does: it comes to rest, goes to a target, or plays a trajectory."""
+"""Kinds of motion of a reference: come to rest, go to a target, play a trajectory."""
 
 GAIN = 20.0
 """Gain in 1/s with which the last part of an error is approached."""

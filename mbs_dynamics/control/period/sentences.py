@@ -44,7 +44,7 @@ REFUSED = {
 
 
 SILENT = "no valid state so far of {joint}"
-"""Of the check "stale", where its value is infinite."""
+"""Sentence of the check "stale" for a joint that has not reported yet."""
 
 FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids and check.kind != "latched")
 
