@@ -46,8 +46,8 @@ COMMON = 4.5
 
 DOUBTFUL, COMPARED = 2.5, 0.1
 """Ratio to gravity torques of the description at rest from which on their unit is asked for, of
-joints whose gravity torque has this share of the largest. Of 1536 simulated sound sets of still
-poses, with loads of a tenth of the arm's masses and these wrong by half, none has a larger one."""
+joints whose gravity torque has this share of the largest. None of 2304 simulated sound sets of six
+to twenty poses is asked, with loads of a tenth of the arm's masses and these wrong by half."""
 
 NOTHING = 0.1
 """Size of torques, as a share of gravity, below which there are none where few poses are known."""
