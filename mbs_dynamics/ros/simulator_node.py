@@ -27,7 +27,7 @@ from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about, text_of
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
-    LONGEST_LAG,
+    LATE,
     EffortCommands,
     Pacer,
     World,
@@ -67,8 +67,10 @@ class SimulatorNode(BaseNode):
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
         self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
+        self._unpublished = 0
+        """Number of periods whose joint states were late."""
         self._since = time.monotonic(), 0, 0
-        """Time in s, and numbers of simulated and of skipped periods, at the latest diagnostics."""
+        """Time in s, and numbers of simulated and of missing periods, at the latest diagnostics."""
         self._steady_timer(self._pacer.interval, self._tick)
         self._steady_timer(1.0, self._publish_diagnostics)
         self._log_model(
@@ -90,16 +92,20 @@ class SimulatorNode(BaseNode):
     # -- simulation --------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        begin, done = time.perf_counter(), 0
-        for _ in range(self._pacer.due(begin)):
-            late = time.perf_counter() - begin > LONGEST_LAG  # other callbacks need the executor
-            if late or not self._advance():
+        """Simulate the periods that are due, and publish those that are not late."""
+        begin = time.perf_counter()
+        for due in range(self._pacer.due(begin), 0, -1):
+            # other callbacks need the executor
+            if time.perf_counter() - begin > LATE or not self._advance():
                 break
-            done += 1
-        self._pacer.did(done)
+            self._pacer.did(1)
+            if (due - 1) * self._pacer.interval < LATE:
+                self._publish_state()
+            else:
+                self._unpublished += 1
 
     def _advance(self) -> bool:
-        """Simulate one period and publish it; False if the simulation is halted."""
+        """Simulate one period; False if the simulation is halted."""
         world = self._world
         if world.halted:
             return False
@@ -110,6 +116,11 @@ class SimulatorNode(BaseNode):
         if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
+        return True
+
+    def _publish_state(self) -> None:
+        """Publish joint states, and the clock."""
+        world = self._world
         periods = world.periods
         if self._clock_messages is None:  # stamps keep up with the system's clock
             periods += self._pacer.skipped
@@ -121,7 +132,6 @@ class SimulatorNode(BaseNode):
         self._joint_states.publish(
             messages.joint_message(stamp, names, position=q, velocity=qd, effort=efforts)
         )
-        return True
 
     # -- input -------------------------------------------------------------------------------------
 
@@ -162,11 +172,12 @@ class SimulatorNode(BaseNode):
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)
-        world, pacer, (since, periods, skipped) = self._world, self._pacer, self._since
-        self._since = now, _, _ = time.monotonic(), world.periods, pacer.skipped
+        world, pacer, (since, periods, before) = self._world, self._pacer, self._since
+        now, missing = time.monotonic(), pacer.skipped + self._unpublished
+        self._since = now, world.periods, missing
         rate, wanted = (world.periods - periods) / (now - since), 1.0 / pacer.interval
-        lost = (pacer.skipped - skipped) * pacer.interval
-        too_slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz, {lost:.2f} s lost"
+        lost = (missing - before) * pacer.interval
+        too_slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz, joint states of {lost:.2f} s lost"
         simulation = messages.status(
             "simulation",
             f"{'brakes hold the robot; ' if world.braked else ''}{rate:.1f} Hz",

@@ -53,8 +53,12 @@ CARRIED, SLIGHT = 0.1, 0.05
 """Commands carry the robot if it accelerates by at most this share of what it does without them, or
 by at most this acceleration, in rad/s^2 or m/s^2."""
 
-LONGEST_LAG = 0.1
-"""Largest lag in s of simulated time that is caught up."""
+LONGEST_LAG = 1.0
+"""Largest lag in s of simulated time that is caught up, under the commands in force: an arm does
+not wait for its computer. Beyond it the simulation pauses."""
+
+LATE = 0.1
+"""Age in s from which on a joint state is simulated, but not published."""
 
 
 class World:
@@ -301,7 +305,7 @@ class Pacer:
     def __init__(self, interval: float, now: float) -> None:
         self.interval = interval
         self.skipped = 0
-        """Number of periods that were due and are not caught up."""
+        """Number of periods that were due and are never simulated."""
         self.restart(now)
 
     def restart(self, now: float) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -17,6 +18,9 @@ from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import World
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -97,6 +101,32 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
         answer = probe.call(SetBool, "brakes", SetBool.Request(data=True))
         assert answer.message == "brakes hold the robot"
         assert "held by brakes" in probe.reset().message
+
+
+def test_after_a_stall_the_arm_is_where_its_stamps_say():
+    settings = SimulatorSettings(
+        robot_description=TEXT, joint_damping=(0.0,), initial_positions=tuple(START), brakes=False
+    )
+    world = World(mbs.Model.from_urdf(SMOOTH), settings)
+    with SimulatorProcess(**EXACT) as simulator, Watcher(simulator) as probe:
+        probe.until(lambda: len(probe.states) > 20)
+        simulator.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        simulator.process.send_signal(signal.SIGCONT)
+        probe.drain()
+        end = probe.now + 0.7
+        probe.until(lambda: probe.now > end)
+    periods = [round(settings.rate * 1e-9 * stamp_of(one.header.stamp)) for one in probe.states]
+    while not np.allclose(world.state[0], probe.states[0].position, rtol=0.0, atol=1e-9):
+        assert world.advance(np.zeros(ARM.n))  # until the first state that was heard
+        assert world.time < 100.0
+    done = periods[0]
+    assert max(np.diff(periods)) > 0.3 * settings.rate  # late states are not published
+    for period, heard in zip(periods, probe.states, strict=True):
+        for _ in range(period - done):
+            world.advance(np.zeros(ARM.n))
+        done = period
+        np.testing.assert_allclose(heard.position, world.state[0], rtol=0.0, atol=1e-6)
 
 
 def test_time_and_its_pace():
