@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes identified parameters into the URDF, and as parameters of the nodes."""
+"""Identified and calibrated parameters in a URDF, and as parameters of the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mbs_dynamics.yaml_files import yaml_text
 INDENT = "  "
 
 ANY = "{*}"
-"""Any namespace of a tag, or none."""
+"""Wildcard for the namespace of a tag, or none."""
 
 
 def identified_urdf(
@@ -36,11 +36,12 @@ def identified_urdf(
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
-    ``source`` is the path of the description, or its text.
-    Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
-    inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
-    link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
-    others none.
+    ``source`` is the path of the description, or its text. Without ``friction``, damping and
+    friction are unchanged as well. The file is in UTF-8.
+
+    The inertia of a body is the sum over links that are fixed to each other. Fixed links keep their
+    inertias, and the link that the joint moves gets the remainder. If that is inconsistent, the
+    link gets the whole inertia, and the others none.
     """
     joints = {
         joint: (parameters["viscous"], parameters["coulomb"])
@@ -52,7 +53,7 @@ def identified_urdf(
 def servo_urdf(source: str | os.PathLike[str], result: ServoIdentification) -> bytes:
     """Return a URDF file with the damping and friction of servos, unchanged elsewhere.
 
-    Inertias are those that were identified, if there was a known load.
+    Identified inertias are included if there was a known load.
     """
     joints = {name: (servo.damping, servo.friction) for name, servo in result.servos.items()}
     return _changed_urdf(source, result.identification, joints)
@@ -63,7 +64,7 @@ def _changed_urdf(
     result: Identification | None,
     joints: Mapping[str, tuple[float, float]],
 ) -> bytes:
-    """Return a URDF file with identified inertias, and damping and friction of some joints."""
+    """Return a URDF file with identified inertias, and (damping, friction) of ``joints``."""
     tree = _parsed(source)
     root = tree.getroot()
     changes = {} if result is None else link_changes(source, result)
@@ -115,7 +116,7 @@ def _angles(R: FloatArray) -> list[float]:
 
 
 def _parsed(source: str | os.PathLike[str]) -> Any:
-    """Return the document of a file, or of a text."""
+    """Return the XML document of a path or a text."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     if isinstance(source, str) and source.lstrip().startswith("<"):
         return etree.ElementTree(etree.fromstring(source.encode(), parser))
@@ -123,7 +124,7 @@ def _parsed(source: str | os.PathLike[str]) -> Any:
 
 
 def _written(tree: Any) -> bytes:
-    """Return the file of a document in UTF-8, with what stands before and after its root."""
+    """Return a document as UTF-8, with comments before and after its root on their own lines."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
     head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
@@ -133,12 +134,12 @@ def _written(tree: Any) -> bytes:
 
 
 def _named(root: Any, tag: str, name: str) -> Any:
-    """Return the link or joint of a name."""
+    """Return the link or joint with a name."""
     return next(x for x in root.iterfind(ANY + tag) if x.get("name") == name)
 
 
 def _put(parent: Any, tag: str, new: Any) -> None:
-    """Replace a child of an element of the second level, append it, or with None remove it."""
+    """Replace or append a child of a link or joint; remove it if ``new`` is None."""
     old = parent.find(ANY + tag)
     if new is not None:
         etree.indent(new, space=INDENT, level=2)
@@ -163,7 +164,7 @@ def _put(parent: Any, tag: str, new: Any) -> None:
 
 
 def _inertial(inertia: Inertia) -> Any:
-    """Return the element of an inertia."""
+    """Return the <inertial> element of an inertia."""
     tensor = inertia.tensor_at_com
     inertial = etree.Element("inertial")
     etree.SubElement(inertial, "origin", xyz=_numbers(inertia.com.tolist()), rpy="0 0 0")
@@ -180,7 +181,7 @@ def _numbers(values: list[float]) -> str:
 def link_changes(
     source: str | os.PathLike[str], result: Identification
 ) -> dict[str, Inertia | None]:
-    """Return the inertias of the links that change, in their frames; None for no inertia."""
+    """Return the new inertias by link, in the frames of the links; None removes an inertia."""
     model, own = result.torque_model.model, link_inertias(source)
     changes: dict[str, Inertia | None] = {}
     for i, parameters in enumerate(result.inertial):
@@ -204,7 +205,7 @@ def link_changes(
 def node_parameters(result: Identification) -> str:
     """Return a YAML file of parameters for the impedance control node and the simulator.
 
-    Damping, friction and inertias of motors of an identification are in ``result.model`` as well.
+    ``result.model`` has the same damping and motor inertias.
     """
     joints = result.joint_parameters
     order = [joints.get(name) for name in result.torque_model.model.joint_names]
@@ -217,12 +218,12 @@ def node_parameters(result: Identification) -> str:
         "impedance_control_node": {"armature": by_name("inertia")},
         "simulator_node": {"joint_damping": damping},
     }
-    head = (
-        "# Identified damping (N m s/rad or N s/m) and inertias of motors (kg m^2 or kg).\n"
-        "# Coulomb friction is in the URDF; friction_scale is its share that is compensated.\n"
-        "# No parameter takes the offsets of the torque sensors [N m or N]:\n"
+    header = (
+        "# Identified damping (N m s/rad or N s/m) and motor inertias (kg m^2 or kg).\n"
+        "# Coulomb friction is in the URDF; friction_scale is the share that is compensated.\n"
+        "# There is no parameter for the offsets of the torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)
-    return f"{head}# {offsets}" + yaml_text(
+    return f"{header}# {offsets}" + yaml_text(
         {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
     )

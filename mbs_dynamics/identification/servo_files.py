@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes identified position servos: a YAML file, and the joints and actuators of an MJCF."""
+"""Files of identified position servos: YAML, and an MJCF with joints and actuators."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import yaml_text
 
 HEAD = """\
-# Position servos that were identified: stiffness N m/rad, damping N m s/rad, friction N m,
-# inertia kg m^2, offset rad, delay s (N/m and so on for joints that slide).
+# Identified position servos: stiffness N m/rad, damping N m s/rad, friction N m,
+# inertia kg m^2, offset rad, delay s (N/m and so on for prismatic joints).
 """
 
 
@@ -32,7 +32,7 @@ def servo_yaml(result: ServoIdentification) -> str:
 
 
 def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
-    """Return an MJCF of the text of a URDF, whose joints are moved by the identified servos.
+    """Return an MJCF of a URDF, given as text, whose joints are moved by the identified servos.
 
     It has no meshes. Raises MbsError without MuJoCo.
     """
@@ -65,10 +65,10 @@ def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
         joint.set("damping", f"{servo.damping:.6g}")
         joint.set("frictionloss", f"{servo.friction:.6g}")
         joint.attrib.pop("actuatorfrcrange", None)
-        own = {"name": name, "joint": name, "kp": f"{servo.stiffness:.6g}"}
+        actuator = {"name": name, "joint": name, "kp": f"{servo.stiffness:.6g}"}
         most = float(model.effort_limits[model.joint_names.index(name)])
         if np.isfinite(most):
-            own["forcerange"] = f"{-most:g} {most:g}"
-        ElementTree.SubElement(actuators, "position", own)
+            actuator["forcerange"] = f"{-most:g} {most:g}"
+        ElementTree.SubElement(actuators, "position", actuator)
     ElementTree.indent(tree)
     return ElementTree.tostring(root, encoding="unicode") + "\n"

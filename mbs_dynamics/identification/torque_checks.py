@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of measured torques against a description: missing, reversed, without gravity, scaled.
+"""Checks of measured torques: missing, reversed, without gravity, scaled, exchanged.
 
-Torques are refused for what right torques cannot show, however wrong the masses of the description
-are, see :mod:`mbs_dynamics.identification.torque_evidence`; unless their unit was stated, also
-where it is more likely wrong than the masses. :data:`CHECKS` lists what is looked for, and what is
-said then.
+Torques are refused if no masses of the arm could cause them; see
+:mod:`mbs_dynamics.identification.torque_evidence`. Unless their unit was stated, they are also
+refused if the unit is more likely wrong than the masses. :data:`CHECKS` lists the checks and their
+messages.
 """
 
 from __future__ import annotations
@@ -35,47 +35,50 @@ from mbs_dynamics.timeseries import TimeSeriesError
 from mbs_dynamics.timeseries.columns import UNITS
 
 NOT_OF_LOAD, CERTAIN = 0.02, 3.0
-"""Share of the gravity torques that no load explains, from which on they are told from a load, and
-number of standard errors by which their share must be small."""
+"""Least share of the gravity torques that no load explains, for a decision between weight and load,
+and number of standard errors by which the weight must be small."""
 
 CLOSE = 1.45
-"""Ratio of a factor to that of a unit that is named: described masses are rarely exact."""
+"""Largest ratio between a factor and that of a suggested unit: described masses are rarely exact.
+"""
 
 COMMON = 4.5
-"""Smallest factor of all joints that is refused, since masses may be wrong."""
+"""Smallest factor of all joints that is refused. Smaller ones may be errors of the masses."""
 
 DOUBTFUL, COMPARED = 2.5, 0.1
-"""Ratio to gravity torques of the description at rest from which on their unit is asked for, of
-joints whose gravity torque has this share of the largest. None of 2304 simulated sound sets of six
-to twenty poses is asked, with loads of a tenth of the arm's masses and these wrong by half."""
+"""Ratio to gravity torques of the description at rest from which on the unit must be stated, for
+joints whose gravity torque is at least this share of the largest. None of 2304 simulated sound sets
+of six to twenty poses reaches it, with loads of a tenth of the arm's masses, and masses wrong by
+half."""
 
 NOTHING = 0.1
-"""Size of torques, as a share of gravity, below which there are none where few poses are known."""
+"""Size of torques, as a share of gravity, below which they count as zero in few poses."""
 
 FOREIGN = 0.3
-"""Share of the torques that no masses and no friction explain, above which they are of another
-motion. Of 120 simulated recordings the right torques have at most 0.08, with as much noise as
-torque 0.25, and those of other motions at least 0.35."""
+"""Share of the torques that masses and friction leave, above which the torques belong to another
+motion. In 120 simulated recordings it is at most 0.08 for the right torques, 0.25 for noise as
+large as the torques, and at least 0.35 for torques of other motions."""
 
 LEFT_AT_REST = 0.25
-"""Share of the variance that common masses leave of all large torques, above which they are those
-of other poses. None of 48 simulated sets of other poses has less, and none of 256 sound ones more,
-with noise of up to a twentieth of the largest torque."""
+"""Share of the variance of all large torques that common masses leave, above which the torques
+belong to other poses. None of 48 simulated sets of other poses has less, and none of 256 sound sets
+more, with noise of up to a twentieth of the largest torque."""
 
 REFUTED, REFUTES, APPARENT = 0.4, 2.5, 0.05
-"""Share of the variance of a joint that common masses leave, ratio to what masses of its own leave,
-and share with friction included, above which its torques are foreign. On real arms the ratio of
-such joints is 1 to 2; a model of friction that is most of a torque leaves more than its masses."""
+"""The torques of a joint are foreign above all three: the share of the variance that common masses
+leave, the ratio of this residual to that of separate masses, and the share with friction included.
+On real arms the ratio is 1 to 2 for joints where friction is most of the torque, since the error of
+the friction model is larger than the effect of the masses."""
 
 ADVICE = (
     "State their unit, as in --columns tau=[mN m], or tau=[N m] if the masses are wrong, or give "
     "factors by --gains, 1 if they are in N m"
 )
-"""How to state the unit of torques."""
+"""Advice on how to state the unit of torques."""
 
 
 def no_efforts(torques: Torques) -> NDArray[np.bool_]:
-    """Return a mask (k,) of joints whose torques do not change as they must."""
+    """Return a mask (k,) of joints with constant torques although their load changes."""
     measured, changes = torques.measured, torques.described.std(axis=0)
     constant = np.asarray(np.ptp(measured, axis=0) == 0.0)
     if len(measured) < 3 or not constant.any():
@@ -84,7 +87,7 @@ def no_efforts(torques: Torques) -> NDArray[np.bool_]:
         return constant
     if torques.own is not None:
         must = (np.ptp(torques.own, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
-    else:  # of coarse sensors the smallest torques may be equal
+    else:  # small torques of a coarse sensor may be constant
         steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
         finest = float(steps[steps > 0.0].min(initial=np.inf))
         must = changes >= np.maximum(2.0 * finest, ROUNDING * changes.max(initial=0.0))
@@ -92,7 +95,7 @@ def no_efforts(torques: Torques) -> NDArray[np.bool_]:
 
 
 Found = tuple[NDArray[np.bool_], FloatArray]
-"""Joints (k,) that a check has found, and numbers (k,) that show it."""
+"""Mask (k,) of the joints that fail a check, and the numbers (k,) that its message quotes."""
 
 
 def reversed_by_masses(seen: Evidence) -> Found:
@@ -102,7 +105,10 @@ def reversed_by_masses(seen: Evidence) -> Found:
 
 
 def reversed_by_description(seen: Evidence) -> Found:
-    """Find joints of the opposite sign of gravity, unless masses explain it: all if none agrees."""
+    """Find joints with the opposite sign of described gravity that common masses do not explain.
+
+    If no joint has the sign of the description, all of them are found.
+    """
     wrong, fit = seen.signs < 0.0, seen.masses
     if not (seen.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
         return (seen.ones > 0.0) & wrong.any(), seen.signs
@@ -112,14 +118,14 @@ def reversed_by_description(seen: Evidence) -> Found:
 
 
 def without_gravity(seen: Evidence) -> Found:
-    """Find torques without gravity in all joints that have any."""
+    """Find torques without gravity, if this holds for all joints with gravity torques."""
     lacking = np.abs(seen.ratios) < LACKING
     every = (lacking | np.isnan(seen.ratios)).all() and seen.absent.any()
     return lacking & every, seen.ratios
 
 
 def scaled_everywhere(seen: Evidence) -> Found:
-    """Find torques that are many times those of the description in all joints."""
+    """Find torques that are in all joints far larger or smaller than described."""
     used = seen.shares > EXPLAINED
     if used.sum() < min(2, len(used)):
         return used & False, seen.ratios
@@ -127,7 +133,7 @@ def scaled_everywhere(seen: Evidence) -> Found:
 
 
 def exchanged(seen: Evidence) -> Found:
-    """Find two joints whose torques fit those of the others far better the other way round."""
+    """Find two joints whose exchanged torques agree far better with those of the others."""
     given, fit, found = seen.torques, seen.masses, seen.ones < 0.0
     if fit is None or given.masses is None:
         return found, seen.ones
@@ -144,12 +150,12 @@ def exchanged(seen: Evidence) -> Found:
 
 
 def scaled_by_masses(seen: Evidence) -> Found:
-    """Find joints whose torques fit those of the others divided by a factor."""
+    """Find joints whose torques, divided by a factor, agree with those of the others."""
     return seen.factors != 1.0, 1.0 / seen.factors
 
 
 def joints_without_gravity(seen: Evidence) -> Found:
-    """Find joints without gravity, if masses explain the others far better without them."""
+    """Find joints without gravity, if masses explain the other joints far better alone."""
     lacking, fit = seen.absent, seen.masses
     if lacking.all() or not lacking.any():
         return lacking & False, seen.ratios
@@ -161,7 +167,7 @@ def joints_without_gravity(seen: Evidence) -> Found:
 
 
 def perhaps_scaled(seen: Evidence) -> Found:
-    """Find joints at rest whose torques may be in another unit as well as their masses wrong."""
+    """Find joints at rest whose torques may have another unit, or else wrong masses."""
     sizes, ratios = seen.torques.gravity.std(axis=0), np.abs(seen.ratios)
     other = (sizes > COMPARED * sizes.max()) & ~((ratios < DOUBTFUL) & (ratios > 1.0 / DOUBTFUL))
     other &= seen.shares > EXPLAINED**2
@@ -174,7 +180,7 @@ def perhaps_scaled(seen: Evidence) -> Found:
 
 
 def foreign(seen: Evidence) -> Found:
-    """Find torques that no masses explain, of single joints or of all."""
+    """Find torques of single joints, or of all, that no masses explain."""
     fit, given = seen.masses, seen.torques
     if fit is None:
         return seen.ones < 0.0, seen.ones
@@ -193,12 +199,12 @@ def foreign(seen: Evidence) -> Found:
 
 
 class Check(NamedTuple):
-    """What is looked for, and the sentence of joints and numbers if it was found."""
+    """A check, and the message about the joints that fail it."""
 
     find: Callable[[Evidence], Found]
     sentence: str
     unless_stated: bool = False
-    """Whether it is left out if the unit of the torques was stated."""
+    """Whether the check is omitted if the unit of the torques was stated."""
 
 
 CHECKS = (
@@ -266,7 +272,7 @@ CHECKS = (
 def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
     """Return notes on torques; raise TimeSeriesError for torques that cannot be those of the arm.
 
-    ``name`` is that of the recording. With ``stated`` their unit was stated.
+    ``name`` is the name of the recording; ``stated`` tells that the unit of torques was stated.
     """
     if (wrong := no_efforts(torques)).any():
         held = ", ".join(f"{x:g}" for x in torques.measured[0][wrong])
@@ -301,10 +307,9 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
 
 
 def check_ranges(name: str, declared: Torques, others: Torques) -> None:
-    """Raise TimeSeriesError if torques belong to positions in per cent of the ranges of joints.
+    """Raise TimeSeriesError if positions declared as degrees are per cent of the joint ranges.
 
-    ``declared`` and ``others`` are the torques by positions in degrees, as declared, and in per
-    cent. Both are within all limits.
+    ``declared`` and ``others`` are the torques with positions read as degrees and as per cent.
     """
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
@@ -320,18 +325,18 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
 
 
 def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: FloatArray) -> None:
-    """Raise TimeSeriesError for torques of a load on a link without the weight of the arm.
+    """Raise TimeSeriesError for torques that have the weight of a load but not that of the arm.
 
-    A factor of the described gravity torques g (N, k) is fitted to torques (N, k) without inertial
-    ones, beside columns ``load`` (N, k, p) of a load and of joints. It is near zero where the
-    driver subtracts the weight that it knows, which is without the load.
+    ``tau`` (N, k) are torques without inertial ones, ``load`` (N, k, p) the columns of a load on
+    the link and of joint terms. The described gravity torques g (N, k) are fitted with a factor
+    beside these columns. A factor near zero means that the driver subtracts the weight of the arm.
     """
     columns = scaled(load.reshape(g.size, -1))
     both = np.column_stack([g.ravel(), tau.ravel()])
     rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
     freedom, size = g.size - columns.shape[1] - 1, float(rest @ rest)
     if freedom <= 0 or size < NOT_OF_LOAD**2 * np.square(g).sum():
-        return  # as of an arm that is a load itself
+        return  # a load alone explains the gravity of the arm as well
     share = float(left @ rest) / size
     deviation = float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))
     if abs(share) + CERTAIN * deviation < LACKING:
@@ -343,12 +348,12 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
 
 
 def _common(ratios: FloatArray) -> float:
-    """Return the geometric median of the sizes of ratios (m,)."""
+    """Return the median magnitude of ratios (m,), on a logarithmic scale."""
     return float(np.exp(np.median(np.log(np.abs(ratios) + 1e-300))))
 
 
 def _likely(ratio: float) -> str:
-    """Return declarations of units of torques with about this ratio to N m, for a message."""
+    """Return, for a message, declarations of torque units with about this ratio to N m."""
     near = [
         f"tau=[{unit}]"
         for unit, x in UNITS["tau"].items()

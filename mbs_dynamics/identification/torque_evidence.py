@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the description and common masses explain of measured torques.
+"""Comparison of measured torques with the description, and with the best common masses.
 
-A description may be wrong, since it is to be identified. Factors of single joints are therefore
-those with which one set of masses explains the torques of all joints. The sign and size of all
-torques are compared with the gravity of the description.
+The masses of a description may be wrong, since they are to be identified. Factors of single joints
+are therefore found from the consistency of all joints: with them, one set of masses explains all
+torques. Only the sign and size of all torques together are compared with the described gravity.
 """
 
 from __future__ import annotations
@@ -27,34 +27,35 @@ from mbs_dynamics.identification.common_masses import (
 from mbs_dynamics.timeseries.series import labelled
 
 MATTERS, LARGE = 0.05, 0.2
-"""Shares of the largest gravity torque above which that of a joint is compared with its torques,
-and above which its sign is judged in a motion."""
+"""Gravity torques of a joint, relative to the largest of all joints, above which they are compared
+with its torques, and above which its sign in a motion is judged."""
 
 EXPLAINED = 0.5
-"""Least share of the variance of torques that gravity explains where sign and factor are judged."""
+"""Smallest share of the variance of torques that gravity must explain for a judgement of sign and
+factor."""
 
 LACKING, SMALL = 0.25, 0.7
-"""Shares of the gravity torques of the description: below the first torques are without gravity, if
-they are smaller than the second."""
+"""Torques are without gravity if their component along the gravity torques of the description is
+below the first share of these, and their size below the second."""
 
 CERTAIN = 1e-3
-"""Probability of a sign by chance below which it is judged."""
+"""A sign is judged if noise would cause it with less than this probability."""
 
 FREE = 0.1
-"""Share of the gravity torques of a joint below which what is left of its torques is nothing."""
+"""Torques below this share of the gravity torques of a joint count as zero."""
 
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
 DECISIVE, DECISIVE_AT_REST = 4.5, 2.5
-"""Sum of logarithms of residual variances of joints by which a hypothesis must be better. Models of
-friction in motions are so wrong; the friction of joints at rest is noise."""
+"""Least difference of the misfits of two hypotheses, in a motion and at rest. In a motion it covers
+errors of the friction model; at rest, friction is noise."""
 
 FREEDOM = 6
-"""Least degrees of freedom with which common masses are compared with torques."""
+"""Smallest number of degrees of freedom for a comparison of torques with common masses."""
 
 SAMPLES, FEWEST = 600, 4
-"""Largest number of samples that are checked, and least number from which factors are judged."""
+"""Largest number of samples that are checked, and smallest number from which factors are judged."""
 
 
 class Torques(NamedTuple):
@@ -66,13 +67,13 @@ class Torques(NamedTuple):
     measured: FloatArray
     """(N, k)."""
     described: FloatArray
-    """(N, k) torques by the masses of the description, gravity included."""
+    """(N, k) torques of the description, gravity included."""
     gravity: FloatArray
-    """(N, k) the part of gravity in them."""
+    """(N, k) gravity torques of the description."""
     own: FloatArray | None = None
     """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
     masses: FloatArray | None = None
-    """(N, k, p) columns of independent parameters of the bodies."""
+    """(N, k, p) columns of independent inertial parameters."""
 
     def named(self, which: NDArray[np.bool_]) -> str:
         """Return the names of the joints of a mask (k,), with their columns in the file."""
@@ -85,9 +86,9 @@ class Torques(NamedTuple):
 
 
 class Evidence:
-    """Torques without what the own columns of joints explain, and what explains the rest.
+    """Comparison of torques, without joint terms, with the description and with common masses.
 
-    Own columns are friction, motor inertia and an offset.
+    The joint terms are friction, motor inertia and an offset.
     """
 
     def __init__(self, torques: Torques) -> None:
@@ -110,10 +111,11 @@ class Evidence:
             self.masses = CommonMasses.of(without_own(given, given.masses), self.tau, terms)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how much of the gravity torques of the description is in torques, of k joints.
+        """Return (ratios, shares, sizes), (k,) each, from a fit of the gravity torques.
 
-        These are the factors of gravity torques, the shares of the variance that they explain, and
-        the sizes of the torques over those of gravity: NaN, zero and NaN where gravity is little.
+        Torques are fitted by a factor of the gravity torques of the description. ``ratios`` are the
+        factors, ``shares`` the shares of the variance that they explain, and ``sizes`` the norms of
+        torques relative to gravity: NaN, zero and NaN for joints with little gravity torque.
         """
         tau, g, a = self.tau, self.gravity, self.described - self.gravity
         inertial = np.linalg.norm(a, axis=0) > ROUNDING * np.linalg.norm(g, axis=0)
@@ -129,10 +131,11 @@ class Evidence:
 
     @cached_property
     def factors(self) -> FloatArray:
-        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
+        """Factors (k,) of torques that common masses need, 1 where none is decisive.
 
-        The scale is that of the description, or of most joints if it is that of none. In few still
-        poses the best factors of all joints may be wrong; then they are tried joint by joint.
+        They are relative to the description, or to most joints if no joint has its scale. With few
+        still poses the best factors of all joints together may be wrong; if none of them is
+        decisive, factors are tried joint by joint.
         """
         if self.masses is None:
             return self.ones
@@ -142,7 +145,7 @@ class Evidence:
         return factors
 
     def _of_all_joints(self, masses: CommonMasses) -> FloatArray:
-        """Return the factors (k,) with which common masses explain most, 1 where they are near."""
+        """Return the factors (k,) with which common masses fit best; those near 1 are 1."""
         factors = masses.factors()
         some = factors != 0.0
         known = some & (self.shares > EXPLAINED)
@@ -156,7 +159,7 @@ class Evidence:
         return np.where(other, factors, 1.0)
 
     def _joint_by_joint(self, masses: CommonMasses) -> FloatArray:
-        """Return decisive factors (k,) that were found joint by joint."""
+        """Return the decisive factors (k,) of a search joint by joint."""
         sizes = self.described.std(axis=0)
         strong = sizes > MATTERS * sizes.max()
         g = self._decisive(masses, masses.factors_joint_by_joint(np.flatnonzero(strong).tolist()))
@@ -168,7 +171,7 @@ class Evidence:
         return np.where((g > 1.0 / FACTOR) & (g < FACTOR), 1.0, g)
 
     def _decisive(self, masses: CommonMasses, g: FloatArray) -> FloatArray:
-        """Return factors (k,) without those not needed; all 1 if the others are not decisive."""
+        """Return the necessary ones of factors g (k,), others 1; all 1 if they do not suffice."""
         explained = masses.explained(g)
         for j in np.flatnonzero(g != 1.0):
             one = np.where(np.arange(len(g)) == j, 1.0, g)
@@ -182,7 +185,7 @@ class Evidence:
 
     @cached_property
     def given(self) -> Explained:
-        """What common masses explain of the torques as they are; only with ``masses``."""
+        """The fit of common masses to the torques as they are; needs ``masses``."""
         assert self.masses is not None
         return self.masses.explained()
 
@@ -193,7 +196,7 @@ class Evidence:
 
 
 def without_own(torques: Torques, x: FloatArray) -> FloatArray:
-    """Return columns (N, k, ...) of joints without what their own columns and offsets explain."""
+    """Return columns x (N, k, ...) with the joint terms and the mean projected out."""
     count, k = x.shape[:2]
     rest = np.empty_like(x)
     for j in range(k):
@@ -208,9 +211,9 @@ def without_own(torques: Torques, x: FloatArray) -> FloatArray:
 
 
 def swings_freely(torques: Torques) -> NDArray[np.bool_]:
-    """Return a mask (k,) of joints that gravity moves without torques, as in simulations.
+    """Return a mask (k,) of joints that swing freely without torques, as in simulations.
 
-    The torques of the description are then those of friction and motor inertia alone.
+    The torques of the description are then almost those of friction and motor inertia alone.
     """
     silent = np.asarray(~torques.measured.any(axis=0))
     if not silent.any():
@@ -220,7 +223,7 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
 
 
 def none_explain(seen: Evidence, share: float) -> bool:
-    """Return whether masses surely leave more than a share of all torques, friction included."""
+    """Return whether common masses certainly leave more than this share of the variance."""
     if seen.masses is None:
         return False
     whole = (seen.torques.measured.var(axis=0) / seen.given.variances).mean()
@@ -229,6 +232,6 @@ def none_explain(seen: Evidence, share: float) -> bool:
 
 
 def scaled(columns: FloatArray) -> FloatArray:
-    """Return columns of length 1; those that are zero remain."""
+    """Return the columns scaled to length 1; columns of zeros are unchanged."""
     lengths = np.linalg.norm(columns, axis=0)
     return np.asarray(columns / np.where(lengths > 0.0, lengths, 1.0))

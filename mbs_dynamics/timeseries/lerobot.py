@@ -3,7 +3,7 @@
 """Episodes of LeRobot datasets: Parquet files, described by ``meta/info.json``.
 
 The features ``observation.state``, ``observation.velocity``, ``observation.effort`` and ``action``
-are arrays with a value for each name in info.json. Time is the number of the frame over ``fps``.
+are arrays with a value for each name in info.json. Time is the frame number divided by ``fps``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENDINGS = {
     **{".pos": "q", ".position": "q", ".vel": "qd", ".velocity": "qd"},
     **{".torque": "tau", ".effort": "tau", ".eff": "tau"},
 }
-"""Endings of names of values in ``observation.state``, and their quantities."""
+"""Suffixes of names in ``observation.state``, and their quantities."""
 
 
 def is_dataset(path: Path) -> bool:
@@ -42,11 +42,10 @@ def is_dataset(path: Path) -> bool:
 
 
 def read_lerobot(path: Path, episode: str = "") -> Columns:
-    """Return an episode of a dataset as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``,
-    ``goal_...``.
+    """Return an episode as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``, ``goal_...``.
 
     ``path`` is the folder of the dataset or one of its Parquet files. ``episode`` is the number of
-    the episode, which is needed if there are several. Raises TimeSeriesError for a dataset that
+    the episode; it is needed if there are several. Raises TimeSeriesError for a dataset that
     cannot be read, and BackendError without pyarrow.
     """
     try:
@@ -64,14 +63,16 @@ def read_lerobot(path: Path, episode: str = "") -> Columns:
         numbers: set[int] = set()
         wanted = None if not episode else int(episode)
         for file in files:
-            own = np.asarray(parquet.read_table(file, columns=["episode_index"])["episode_index"])
-            numbers |= set(own.tolist())
+            episodes = np.asarray(
+                parquet.read_table(file, columns=["episode_index"])["episode_index"]
+            )
+            numbers |= set(episodes.tolist())
             if wanted is None and len(numbers) > 1:
                 continue
-            if wanted is not None and wanted not in own:
+            if wanted is not None and wanted not in episodes:
                 continue
             table = parquet.read_table(file)
-            keep = own == (next(iter(numbers)) if wanted is None else wanted)
+            keep = episodes == (next(iter(numbers)) if wanted is None else wanted)
             for name in (*FEATURES, "frame_index"):
                 if name in table.column_names:
                     rows.setdefault(name, []).append(np.stack(table[name].to_numpy()[keep]))
@@ -107,10 +108,10 @@ def _add(columns: Columns, feature: str, array: Any, description: dict[str, Any]
         ending = next((x for x in ENDINGS if name.endswith(x)), "")
         if ending and feature in ("observation.state", "action"):
             if feature == "action" and ENDINGS[ending] != "q":
-                continue  # a rate or torque that was asked for
+                continue  # a commanded rate or torque
             kind = kind if feature == "action" else ENDINGS[ending]
-        own = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
-        stated = f" [{own}]" if isinstance(own, str) else ""
+        one = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
+        stated = f" [{one}]" if isinstance(one, str) else ""
         columns.values[column_name(kind, name.removesuffix(ending)) + stated] = array[:, k]
         if not stated:
             columns.unstated[kind] = feature
