@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files of a robot: the folders in which they are searched."""
+"""The search for the mesh files of a robot."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from urllib.parse import unquote, urlparse
 from mbs_dynamics.errors import quoted, shortened
 
 LONGEST_REASON = 500
-"""Characters of a message of a reader of meshes that are shown."""
+"""Longest part of a mesh reader's message that is shown, in characters."""
 
 
 def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
     """Return the path of a mesh file.
 
-    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and around the
-    URDF ``source``: in packages in the folders above it, which have a ``package.xml``, and in the
-    next folder above. Relative paths are those from the URDF. Raises FileNotFoundError for a
-    missing file and for a URL.
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, in packages
+    (folders with a ``package.xml``) above the URDF ``source``, and in the parent of its folder.
+    Relative paths start at the folder of the URDF. Raises FileNotFoundError for a missing file and
+    for a URL.
     """
     shown = shortened(repr(filename), LONGEST_REASON)
     try:

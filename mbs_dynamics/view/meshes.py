@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The meshes of a robot: those of its URDF, and capsules for bodies without."""
+"""The meshes of a robot, and capsules for bodies without meshes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ except ImportError as error:
     raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 CAPSULE = "/capsule"
-"""End of the names of parts in place of meshes."""
+"""Suffix of the names of capsules."""
 
 THICKNESS = 0.035
 """Radius of a capsule relative to the size of the robot."""
 
 PAINT = (0.72, 0.74, 0.78)
-"""The colour of meshes without one."""
+"""Colour of meshes that state none."""
 
 FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
-"""Files of meshes that are read; archives are not."""
+"""Formats of meshes that are read; archives are not."""
 
 
 class Part(NamedTuple):
@@ -75,9 +75,9 @@ def appearance(
 ) -> Appearance:
     """Return the meshes of a robot.
 
-    Meshes are searched beside the URDF ``source`` and in ``packages``, each of which is a package
-    or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are replaced by
-    capsules, whose radius is proportional to the ``size`` of the robot in m.
+    Meshes are searched in the folder of the URDF ``source`` and in ``packages``, each of which is a
+    package or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are drawn
+    as capsules with a radius proportional to the ``size`` of the robot in m.
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
@@ -90,10 +90,10 @@ def appearance(
                 mesh = _shaped(visual, source, packages)
                 mesh.apply_transform(frame.placement @ visual.placement)
                 if mesh.bounds is None or not np.isfinite(mesh.bounds.astype(np.float32)).all():
-                    raise ValueError("it has no extent, or numbers that single precision has not")
+                    raise ValueError("it has no extent, or numbers beyond single precision")
                 if mesh.faces.min() < 0:
-                    raise ValueError("it has triangles of vertices that do not exist")
-            except Exception as error:  # the readers of meshes raise anything
+                    raise ValueError("it has triangles with vertices that do not exist")
+            except Exception as error:  # mesh readers raise many kinds of errors
                 name = quoted(visual.link)
                 reason = shortened(str(error) or type(error).__name__, LONGEST_REASON)
                 instead = (
@@ -141,7 +141,7 @@ def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
         return painted(mesh, visual.colour)
     if mesh.visual.kind is None or suffix == ".stl":
         return painted(mesh, PAINT)
-    mesh.export(file_type="glb")  # the page needs it; images are read only now
+    mesh.export(file_type="glb")  # raises for unreadable images, which are loaded only now
     return mesh
 
 
@@ -166,9 +166,9 @@ def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:
-    """Yield body, name and both ends, in the frame of the body, of lines between adjacent joints.
+    """Yield body, name and both ends, in the frame of the body, of lines between joints.
 
-    Bodies without children have lines to their links, or else to their centre of mass.
+    For bodies without children the lines end at their links, or else at their centre of mass.
     """
     origin, has_line = np.zeros(3), set()
     for i, p in enumerate(model.parents):
@@ -197,7 +197,7 @@ def _capsule(begin: FloatArray, end: FloatArray, radius: float) -> Any:
         mesh.apply_translation(begin)
     else:
         mesh = trimesh.creation.capsule(height=length, radius=radius, count=[16, 16])
-        low = mesh.bounds[:, 2].min() + radius  # where the cylinder begins
+        low = mesh.bounds[:, 2].min() + radius  # start of the cylinder
         mesh.apply_translation([0.0, 0.0, -low])
         mesh.apply_transform(pose_of(turn_to(way), begin))
     return painted(mesh, GREY)

@@ -86,7 +86,7 @@ def as_python(scene: Scene, model_code: str) -> str:
 
 
 def as_html(scene: Scene) -> str:
-    """Return the numbers of a scene as tables of the classes mbs-joints, mbs-twist and so on."""
+    """Return the numbers of a scene as tables with the classes mbs-joints, mbs-twist and so on."""
     parts = [_joints(scene), *([] if scene.qd is None else [_twist(scene)]), _pose(scene)]
     parts.append(_whole(scene))
     return f'<div class="mbs-numbers" style="{_STYLE}">{"".join(parts)}</div>'
@@ -137,11 +137,11 @@ _STYLE = "font-size:0.72em;font-variant-numeric:tabular-nums;overflow-x:auto;pad
 
 def _table(name: str, head: Sequence[str], rows: Iterable[Sequence[str] | Iterable[str]]) -> str:
     def line(tag: str, cells: Iterable[str]) -> str:
-        made = []
+        parts = []
         for k, cell in enumerate(cells):
             side = "left" if k == 0 else "right"
-            made.append(f'<{tag} style="text-align:{side};padding:0 0.3em">{escape(cell)}</{tag}>')
-        return f"<tr>{''.join(made)}</tr>"
+            parts.append(f'<{tag} style="text-align:{side};padding:0 0.3em">{escape(cell)}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
     return (

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page in the browser that shows a robot, served to this machine only."""
+"""A page in the browser that shows a robot. It is served to this machine only."""
 
 from __future__ import annotations
 
@@ -48,25 +48,26 @@ VIEWS = {
     "side": np.array([0.0, -1.0, 0.0]),
     "top": np.array([0.01, 0.0, 1.0]),
 }
-"""Directions from the robot to the camera; that of ``top`` keeps the x axis pointing down."""
+"""Directions from the robot to the camera; in the view ``top`` the x axis points down."""
 
 FIT = "fit"
-"""The view that keeps its direction and shows all of the robot."""
+"""The view that keeps the direction of the camera and shows the whole robot."""
 
 CLEAR, HULL = (*GREY, 0.35), (*ORANGE, 0.4)
 """Colours of transparent meshes and of collision geometry."""
 
 STYLE = ".mantine-Slider-markLabel{font-size:0.7rem;color:inherit;opacity:0.9}"
-"""Makes the limits of sliders readable, for which viser has no option."""
+"""CSS that makes the limits of sliders readable; viser has no option for it."""
 
 PICTURE = (1200.0, 800.0)
-"""Width and height in pixels of the picture that is assumed before a browser is connected."""
+"""Assumed width and height of the picture in pixels before a browser is connected."""
 
 PANEL, NARROW = 400.0, 700.0
-"""Width in pixels of the panel, and that of pages on which it is below the robot."""
+"""Width of the panel in pixels, and largest width of pages with the panel below the robot."""
 
 FLAT = 0.02
-"""Height above the lowest point, relative to the size of the robot, that touches the floor too."""
+"""Points up to this height above the lowest one, relative to the size of the robot, touch the
+floor."""
 
 BELOW = 0.6
 """Share of the height of a narrow page that the panel covers."""
@@ -84,17 +85,17 @@ REFRESH = 1.0 / 30.0
 
 
 class Source(Protocol):
-    """Source of the displayed states: sliders, a motion, or topics."""
+    """Source of the scenes of a page: sliders, a motion, or ROS topics."""
 
     def scene(self, body: str, representation: str) -> Scene | None:
-        """Return the current scene; None if no state is known yet."""
+        """Return the current scene; None before the first state."""
 
     def due(self) -> bool:
         """Return whether the scene has changed without input on the page."""
 
 
 class Page:
-    """A page with one robot in the states of a source."""
+    """A page that shows one robot in the states of a source."""
 
     def __init__(self, model: Model, options: PageOptions | None = None) -> None:
         """Serve the page, with the shapes of the description and those of the options.
@@ -123,11 +124,11 @@ class Page:
         self._numbers_at = 0.0
         self._numbers_due = self._aimed = self._running = False
         self.seen: FloatArray | None = None
-        """Poses (N, nb, 4, 4) that the initial camera shows; None: those of the first scene."""
+        """Poses (N, nb, 4, 4) that the initial camera shows; None for those of the first scene."""
         self.dark, self.background = given.dark, 255
-        """Whether the page is in dark mode, and the grey of its background, 0 to 255."""
+        """Whether the page is in dark mode, and the grey level of its background, 0 to 255."""
         self.panel = True
-        """Whether cameras leave room for the panel."""
+        """Whether the robot is shown beside the panel, or else at the centre."""
         self._messages: dict[str, str] = {}
         self._links = {frame.name: frame.body for frame in model.frames.values()}
         self.bodies = Bodies(self.server.scene, "robot")
@@ -155,7 +156,7 @@ class Page:
         return Visuals((), ()) if found is None else shapes_of(found, tag)
 
     def _places(self) -> tuple[Path | None, list[Path]]:
-        """Return the file beside which meshes are searched, and the folders of packages."""
+        """Return the file at which relative paths of meshes start, and the package folders."""
         source = self._options.beside or self._description
         packages = [Path(each) for each in self._options.packages]
         return source if isinstance(source, Path) else None, packages
@@ -169,7 +170,7 @@ class Page:
         scene.add_light_directional("/light/above", intensity=1.8, position=(2.0, -3.0, 5.0))
 
     def _aim(self, poses: FloatArray) -> None:
-        """Aim all cameras so that bodies at poses (N, nb, 4, 4) are seen, and the floor."""
+        """Aim all cameras at the floor and the bodies at poses (N, nb, 4, 4)."""
         self._measure(poses)
         self._aimed = True
         for camera in (self.server.initial_camera, *self._cameras()):
@@ -177,15 +178,15 @@ class Page:
             self._view(camera, VIEWS["start"])
 
     def hide_panel(self) -> None:
-        """Leave no room for the panel in the initial picture, as in a file, which has none."""
+        """Show the robot at the centre, for a file, which has no panel."""
         self.panel = False
         if self._aimed:
             self._view(self.server.initial_camera, VIEWS["start"])
 
     def _measure(self, poses: FloatArray) -> None:
-        """Find the extent of bodies at poses (N, nb, 4, 4), and move the floor below them.
+        """Compute the extent of bodies at poses (N, nb, 4, 4), and move the floor below them.
 
-        A robot stands on its lowest point, or on the origin if that is lower.
+        The floor is at the lowest point of the robot, or at the origin if that is lower.
         """
         self._points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
         self._floor.position = (0.0, 0.0, float(self._points[:, 2].min()))
@@ -195,10 +196,7 @@ class Page:
         return [client.camera for client in self.server.get_clients().values()]
 
     def _view(self, camera: Any, back: FloatArray) -> None:
-        """Aim a camera from a direction (3,) at the robot, which is beside the panel.
-
-        The robot and the floor below it just fit.
-        """
+        """Aim a camera from a direction (3,) so that robot and floor fit beside the panel."""
         width, height = PICTURE
         if camera is not self.server.initial_camera and camera.image_height:
             width, height = camera.image_width, camera.image_height
@@ -217,7 +215,7 @@ class Page:
         distance = MARGIN * max(float(least.max()), 0.2 * self.drawn.size)
         target = middle + 0.5 * pixel * distance * (side * right - bottom * up)
         camera.position = target + distance * back
-        camera.look_at = target  # after the position, which moves it
+        camera.look_at = target  # after the position, since setting it moves the target too
 
     def _look(self, event: Any) -> None:
         if event.client is None or not self._aimed:
@@ -230,9 +228,9 @@ class Page:
             self._view(camera, back)
 
     def _pick(self, part: Part) -> None:
-        """Choose the link of a part that was clicked, and show its name."""
+        """Select the link of a part that was clicked, and show its name."""
         link = part.name.rpartition("/")[0]
-        if link not in self._links:  # a capsule, which has the name of its ends
+        if link not in self._links:  # a capsule, which is named after its ends
             link = "ground" if part.body == GROUND else self._model.bodies[part.body].name
         if link in self.body.options:
             self.body.value = link
@@ -253,9 +251,9 @@ class Page:
         return parts
 
     def contacts(self, poses: FloatArray) -> tuple[Contact, ...]:
-        """Return the points at which a robot at poses (nb, 4, 4) meets the floor.
+        """Return the points at which a robot at poses (nb, 4, 4) touches the floor.
 
-        They are corners of the bounds of the meshes, as low as the lowest one.
+        They are corners of the bounding boxes of meshes at the height of the lowest one.
         """
         found = []
         for part in self.parts:
@@ -267,7 +265,7 @@ class Page:
         return tuple(each for each in found if each.point[2] < lowest + FLAT * self.drawn.size)
 
     def _extents(self, poses: FloatArray) -> FloatArray:
-        """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
+        """Return the corners (k, 3) of meshes at all poses, and the origins of the bodies."""
         points = [poses[..., :3, 3].reshape(-1, 3)]
         for part in self.parts:
             at = np.eye(4)[None] if part.body == GROUND else poses[:, part.body]
@@ -327,7 +325,7 @@ class Page:
         )
 
     def set_message(self, about: str, text: str) -> None:
-        """Show a message at the top of the page, in place of the previous one on the topic."""
+        """Show a message at the top of the page; it replaces the previous one about the same."""
         if self._messages.get(about, "") == text:
             return
         self._messages[about] = text
@@ -341,7 +339,7 @@ class Page:
         self.changed.set()
 
     def _connected(self, client: viser.ClientHandle) -> None:
-        client.camera.on_update(self.touch)  # labels depend on it
+        client.camera.on_update(self.touch)  # labels depend on the camera
         if self._aimed:
             client.camera.fov = FIELD_OF_VIEW
             self._view(client.camera, VIEWS["start"])
@@ -397,7 +395,7 @@ class Page:
                     self._python.content = _code(as_python(scene, self._options.model_code))
 
     def _camera(self) -> Camera:
-        """Return the camera that moved last; the initial one before a browser is connected."""
+        """Return the camera that moved last, or the initial one if no browser is connected."""
         cameras = self._cameras()
         if not cameras:
             initial = self.server.initial_camera
@@ -418,7 +416,7 @@ _MESSAGE = (
 
 
 def _layers_on(names: Sequence[str] | None) -> set[str]:
-    """Return the names of the layers that are switched on. Raises ArgumentError for others."""
+    """Return the names of the layers that are on. Raises ArgumentError for an unknown one."""
     if names is None:
         return {layer.name for layer in LAYERS if layer.shown}
     valid = [layer.name for layer in LAYERS]
@@ -429,7 +427,7 @@ def _layers_on(names: Sequence[str] | None) -> set[str]:
 
 
 def _legend(legend: tuple[tuple[Colour, str], ...]) -> str:
-    """Return the meaning of colours as HTML."""
+    """Return a legend of colours as HTML."""
     lines = []
     for colour, text in legend:
         r, g, b = (round(255 * part) for part in colour)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page as one file."""
+"""Pages as HTML files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def frame_times(end: float, rate: float) -> FloatArray:
 
 
 def write_html(page: Page, source: Source, path: Path) -> None:
-    """Write the page as one file without references to others; a motion plays in real time.
+    """Write the page as one self-contained file; a motion plays in real time.
 
     Raises ArgumentError for a file that does not end in .html, or cannot be written.
     """
     if path.suffix != ".html":
-        raise ArgumentError(f"a page is a file that ends in .html; got {str(path)!r}")
+        raise ArgumentError(f"the file of a page must end in .html; got {str(path)!r}")
     check_writable("the page", path)
     page.hide_panel()
     page.refresh(source)

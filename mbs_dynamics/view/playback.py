@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions on the page: time line, traces, a second motion to compare with, and plots."""
+"""Motions on the page: time line, traces, a second motion for comparison, and plots."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from mbs_dynamics.view.states import states_at, states_of
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
 TORQUES = ("holding torque", "motor torque")
-"""Torques that the discs show: those that hold the posture at rest, and those of the motion."""
+"""Torques that the discs show: for the posture at rest, and of the motion."""
 
 MOST_POINTS, MOST_PLOTTED = 1000, 400
-"""Largest number of points of a trace, and of a curve in a plot."""
+"""Largest numbers of points of a trace and of a curve in a plot."""
 
 
 class Playback:
@@ -68,9 +68,9 @@ class Playback:
         self._trace = gui.add_checkbox("trace of body", initial_value=True)
         self._torques = gui.add_dropdown("torques shown", TORQUES)
         self._plots: list[Plot] = []
-        for label, names, values in panels_of(self.motion)[2:]:  # positions and rates are seen
+        for label, names, values in panels_of(self.motion)[2:]:  # without positions and rates
             known = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
-            for k in range(0, len(known), len(CURVES)):  # more curves would share colours
+            for k in range(0, len(known), len(CURVES)):  # each curve of a plot has its own colour
                 curves = [(names[i], values[:, i]) for i in known[k : k + len(CURVES)]]
                 self._plots.append(Plot(gui, label, self.motion.t, curves))
         self._play.on_click(lambda _: self.play() if self._since is None else self.pause())

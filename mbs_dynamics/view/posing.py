@@ -30,14 +30,14 @@ from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
-HELD = 0.5
-"""Time in s after dragging the handle during which it is not moved back onto the body."""
+DRAG_PAUSE = 0.5
+"""Time in s after the last drag of the handle before it is moved back onto the body."""
 
 REACHED = 1e-4
-"""Tolerances in rad and m of inverse kinematics, below a pixel."""
+"""Tolerance in rad and m of inverse kinematics, less than a pixel."""
 
 FARTHEST_LIMIT = 1000.0
-"""Limits in rad or m beyond this stand for none."""
+"""Position limits in rad or m above this count as no limit."""
 
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
@@ -46,10 +46,10 @@ BENT = 0.25 * np.pi
 """Angle in rad of the joints of a bent arm."""
 
 DIGITS = 3
-"""Decimals of sliders, for which their fields have room."""
+"""Decimals of sliders that fit into their fields."""
 
 MOST_IN_A_LIST = 10
-"""Coordinates of a robot whose sliders are not grouped by limbs."""
+"""Largest number of coordinates for which sliders are not grouped by limbs."""
 
 LARGEST_PAYLOAD = 2.0
 """Range of the slider of the payload, relative to the mass of the robot."""
@@ -66,11 +66,11 @@ class Posing:
         *,
         degrees: bool = False,
     ) -> None:
-        """Add the controls to the page; the initial state is q (nq,), qd (n,), or a bent one.
+        """Add the controls to the page. The initial state is q (nq,), by default bent, and qd (n,).
 
-        With ``degrees``, sliders of angles have degrees and degrees per second.
-        Sliders show the displacements (n,) of :func:`mbs_dynamics.displaced` from the neutral
-        positions, which for joints with one degree of freedom are their positions.
+        With ``degrees``, sliders of angles are in degrees and degrees per second. Sliders show the
+        displacements (n,) from the neutral positions, see :func:`mbs_dynamics.displaced`; these are
+        the positions of joints with one degree of freedom.
         """
         self._page, self._drawn, self._bare = page, page.drawn, page.drawn.model
         model = self._bare
@@ -87,7 +87,7 @@ class Posing:
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
         self._loaded: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
-        self._dragged_at = -HELD
+        self._dragged_at = -DRAG_PAUSE
         with page.main:
             self._controls(page.server.gui)
         scale = 0.25 * self._drawn.size
@@ -147,7 +147,7 @@ class Posing:
         if event.client is not None:  # set on the page, not by move()
             v, k = self._displacements(), self._positions.index(event.target)
             v[k] = event.target.value / self._units[k]
-            v = np.clip(v, self._lower, self._upper)  # as the ends of sliders are rounded
+            v = np.clip(v, self._lower, self._upper)  # since the ends of sliders are rounded
             self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
             self._page.touch()
 
@@ -179,7 +179,7 @@ class Posing:
         return False
 
     def scene(self, body: str, representation: str) -> Scene:
-        """Return the scene set by the controls."""
+        """Return the scene that the controls set."""
         self._load(body)
         target, self._target = self._target, None
         if target is not None:
@@ -188,7 +188,7 @@ class Posing:
         stands, poses = self._stands.value, forward_kinematics(self._bare, self.q)
         contacts = self._page.contacts(poses) if stands else ()
         scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
-        if time.monotonic() - self._dragged_at > HELD:
+        if time.monotonic() - self._dragged_at > DRAG_PAUSE:
             self._handle.wxyz = wxyz(scene.pose[:3, :3])
             self._handle.position = scene.pose[:3, 3]
         return scene
@@ -219,9 +219,10 @@ class Posing:
 
 
 def limbs(model: Model) -> dict[str, list[int]]:
-    """Return the coordinates of each limb by the name of its last body; of short robots by "".
+    """Return the coordinates of each limb by the name of its last body.
 
-    A limb is a chain of bodies without a branch.
+    A limb is a chain of bodies without a branch. Robots with few coordinates have one group named
+    "".
     """
     if model.n <= MOST_IN_A_LIST:
         return {"": list(range(model.n))}
@@ -232,16 +233,16 @@ def limbs(model: Model) -> dict[str, list[int]]:
     coordinates: dict[str, list[int]] = {}
     for i, body in enumerate(model.bodies):
         if body.joint.mimics is None:
-            own = body.joint.velocities
-            coordinates.setdefault(model.bodies[ends[i]].name, []).extend(own)
-    return {name: own for name, own in coordinates.items() if own}
+            limb = coordinates.setdefault(model.bodies[ends[i]].name, [])
+            limb += body.joint.velocities
+    return {name: limb for name, limb in coordinates.items() if limb}
 
 
 def postures(model: Model) -> dict[str, FloatArray]:
-    """Return named positions (nq,): zero, in the middle of the limits and, of an arm, bent.
+    """Return named positions (nq,): zero, the middle of the limits and, for an arm, bent.
 
-    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, such that its tool can move
-    in all directions and no body is below the base.
+    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, chosen so that its tool can
+    move in all directions and no body is below the base.
     """
     zero = model.neutral(within_limits=True)
     bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
@@ -265,7 +266,7 @@ def postures(model: Model) -> dict[str, FloatArray]:
 
 
 def slider_ends(lower: float, upper: float) -> tuple[float, float]:
-    """Return the ends of a slider: a range rounded outwards to the decimals that are shown."""
+    """Return the ends of a slider: the range rounded outwards to the displayed decimals."""
     unit = 10.0**-DIGITS
     low, high = round(float(lower), DIGITS), round(float(upper), DIGITS)
     return (
@@ -277,7 +278,7 @@ def slider_ends(lower: float, upper: float) -> tuple[float, float]:
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends (n,) of the sliders, in rad or m.
 
-    Without limits it is half a turn or one metre to either side.
+    Without limits, the range is half a turn or one metre to either side.
     """
     half = np.array(
         [
