@@ -29,8 +29,7 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import Page, Source
-from mbs_dynamics.view.page_file import frame_times
-from mbs_dynamics.view.playback import Playback
+from mbs_dynamics.view.playback import Playback, frame_times
 from mbs_dynamics.view.posing import Posing
 
 SIZE = {"width": 1200, "height": 750}

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics excite``, which plans a motion for ``identify``."""
+"""The command ``excite``, which plans a motion for ``identify``."""
 
 from __future__ import annotations
 

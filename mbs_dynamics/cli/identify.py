@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ``mbs-dynamics`` for identification: identify, validate and others."""
+"""The commands ``identify``, ``validate``, ``identify-static`` and ``identify-payload``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mbs_dynamics.progress import Progress
 
 OF_TORQUES = ("validate", "report", "gains", "fit-gains")
 OF_SERVOS = ("loaded", "link", "mass", "mjcf")
-"""Options of ``identify`` for recordings of torques, and for those of position servos."""
+"""Options of ``identify`` that only recordings with torques, or of position servos, allow."""
 
 
 def add_commands(commands: Any) -> None:
@@ -37,17 +37,17 @@ def add_commands(commands: Any) -> None:
     example = "arm.urdf run1.mcap run2.mcap --out identified.urdf --report report.html"
     command = command_on(commands, "identify", _identify, purpose, example)
     command.file("recordings", MOTION_DATA, nargs="+")
-    text = "recording to compare torques on (default: three tenths of the others, held out)"
+    text = "recording for validation (default: three tenths of the others are held out)"
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
     command.output("--out", text)
     command.output("--report", "report to write, .html")
-    text = "factors of efforts that are motor currents, N m/A or N/A"
+    text = "gains of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
     command.flag("--fit-gains", text)
     command.flag("--force", "write the result even if it is no better")
-    text = "position servos: recording with the load of --mass at --com on --link, for true masses"
+    text = "position servos: recording with a known load (--link, --mass, --com), for true masses"
     command.file("--loaded", text, metavar="RECORDING")
     command.add("--link", "link that carries the load")
     command.add("--mass", "mass of the load, kg", type=float, default=0.0)
@@ -73,7 +73,7 @@ def add_commands(commands: Any) -> None:
 
 
 def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -> Command:
-    """Return a command on a robot and recordings of it."""
+    """Return a command with the options of a robot, of gravity and of recordings."""
     command = Command(commands, name, run, purpose, example)
     command.robot()
     command.gravity()
@@ -109,11 +109,11 @@ class Job:
             write_text(self.options.out.with_suffix(".yaml"), parameters)
 
     def refused(self, result: Any) -> bool:
-        """Return whether the result predicts no better than the description, or badly; print so."""
+        """Return whether the result is not good enough to be written, and print a message then."""
         if result.better or self.options.force:
             return False
         remark(
-            "the description predicts as well, with fitted friction or without, or the error is "
+            "the description, with fitted friction or without, predicts as well, or the error is "
             "too large: no URDF is written; --force writes it",
             kind="mbs-dynamics",
         )
@@ -195,7 +195,7 @@ def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
         print(f"{joint:24}" + "".join(f"{value:12.4g}" for value in row.values()))
     estimate = result.identification
     if estimate is None:
-        print("the scale is that of the masses of the description; --loaded finds the true one")
+        print("the masses of the description set the scale; --loaded finds the true one")
     else:
         _print_errors(estimate.errors)
     write_json(

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics info`` and ``count``: a robot's tree, limits and operations."""
+"""The commands ``info``, for a robot's tree and limits, and ``count``, for operation counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
-"""The columns of a table of operations; the last one says why an algorithm has none."""
+"""Columns of a table of operation counts; the last one states why an algorithm has none."""
 
 
 def add_commands(commands: Any) -> None:
@@ -131,10 +131,7 @@ def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
 
 
 def _operation_rows(model: mbs.Model) -> Iterable[list[str]]:
-    """Yield the rows of a table: algorithms, their operations in each representation, and why not.
-
-    The columns are those of :data:`OPERATIONS`.
-    """
+    """Yield the rows of a table with the columns :data:`OPERATIONS`."""
     for title, operations, reason in algorithm_counts(model, mbs.ALGORITHMS):
         if not operations:
             yield [title, *["-"] * len(mbs.REPRESENTATIONS), shortened(reason)]

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics simulate`` and ``mbs-dynamics plot``."""
+"""The commands ``simulate`` and ``plot``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _simulate(options: argparse.Namespace) -> int:
     begun, failed = time.perf_counter(), None
     try:
         motion = _moved(model, q, qd, options)
-    except SimulationError as error:  # the trajectory up to the failure is written
+    except SimulationError as error:  # the motion up to the failure is written
         if error.motion is None:
             raise
         motion, failed = error.motion, error
@@ -117,7 +117,7 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
 
 
 class _Profile:
-    """A law of torques over time: interpolated between rows, constant beyond them."""
+    """Torques over time: interpolated between rows, constant before and after."""
 
     def __init__(self, t: FloatArray, tau: FloatArray) -> None:
         self._t, self._tau = t, tau

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics tune-collision``, which finds thresholds from a free motion."""
+"""The command ``tune-collision``, which finds thresholds from a free motion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics view``, robots in the browser, and ``demo``, which needs ROS 2."""
+"""The commands ``view``, which shows robots in the browser, and ``demo``, which needs ROS 2."""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ from mbs_dynamics.identification.description import (
     calibrated_urdf,
     identified_urdf,
     node_parameters,
+    servo_mjcf,
     servo_urdf,
+    servo_yaml,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import (
@@ -29,7 +31,6 @@ from mbs_dynamics.identification.kinematic_calibration import (
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report
-from mbs_dynamics.identification.servo_files import servo_mjcf, servo_yaml
 from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 

@@ -1,18 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Identified and calibrated parameters in a URDF, and as parameters of the nodes."""
+"""Files of results: URDF, parameters of the nodes, and YAML and MJCF of position servos."""
 
 from __future__ import annotations
 
-import math
 import os
+import tempfile
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.identification.kinematic_calibration import Calibration
@@ -20,6 +22,7 @@ from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.model.urdf_elements import TENSOR
 from mbs_dynamics.model.urdf_tree import tree_of
@@ -29,6 +32,11 @@ INDENT = "  "
 
 ANY = "{*}"
 """Wildcard for the namespace of a tag, or none."""
+
+SERVOS_HEADER = """\
+# Identified position servos: stiffness N m/rad, damping N m s/rad, friction N m,
+# inertia kg m^2, offset rad, delay s (N/m and so on for prismatic joints).
+"""
 
 
 def identified_urdf(
@@ -86,6 +94,8 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
 
     Position limits are shifted by the zeros, so that they stay where they are on the arm.
     """
+    from scipy.spatial.transform import Rotation
+
     tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
     origins = {joint.name: joint.origin.pose() for joint in tree_of(source).joints.values()}
@@ -95,7 +105,10 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
         name = by_body[body]
         joint = _named(tree.getroot(), "joint", name)
         pose = origins[name] @ se3.exp(xi)
-        xyz, rpy = pose[:3, 3].tolist(), _angles(pose[:3, :3])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # yaw is zero at a pitch of 90 degrees
+            rpy = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz").tolist()
+        xyz = pose[:3, 3].tolist()
         _put(joint, "origin", etree.Element("origin", xyz=_numbers(xyz), rpy=_numbers(rpy)))
         if joint.get("type") == "continuous":
             continue
@@ -104,15 +117,6 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
                 if limit.get(end) is not None:
                     limit.set(end, repr(float(limit.get(end)) - result.zeros[name]))
     return _written(tree)
-
-
-def _angles(R: FloatArray) -> list[float]:
-    """Return roll, pitch, yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    across = math.hypot(R[0, 0], R[1, 0])
-    pitch = math.atan2(-R[2, 0], across)
-    if across < 1e-9:  # the axes of roll and yaw coincide
-        return [math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0]
-    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
 
 
 def _parsed(source: str | os.PathLike[str]) -> Any:
@@ -227,3 +231,56 @@ def node_parameters(result: Identification) -> str:
     return f"{header}# {offsets}" + yaml_text(
         {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
     )
+
+
+def servo_yaml(result: ServoIdentification) -> str:
+    """Return a YAML file of the servos by joint."""
+    fields = ("stiffness", "damping", "friction", "inertia", "offset", "delay")
+    servos = {
+        name: {field: float(f"{getattr(servo, field):.5g}") for field in fields}
+        for name, servo in result.servos.items()
+    }
+    return SERVOS_HEADER + yaml_text({"servos": servos})
+
+
+def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
+    """Return an MJCF of a URDF, given as text, whose joints are moved by the identified servos.
+
+    It has no meshes. Raises MbsError without MuJoCo.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise missing_extra("MJCF needs MuJoCo", "mjcf", error) from error
+    robot = _parsed(urdf).getroot()
+    for link in robot.iter("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(shape)
+    for options in robot.findall("mujoco"):
+        robot.remove(options)
+    options = etree.SubElement(robot, "mujoco")
+    etree.SubElement(options, "compiler", fusestatic="false", balanceinertia="false")
+    text = etree.tostring(robot, encoding="unicode")
+    compiled = mujoco.MjModel.from_xml_string(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arm.xml"
+        mujoco.mj_saveLastXML(str(path), compiled)
+        tree = etree.parse(path)
+    root = tree.getroot()
+    actuators = etree.SubElement(root, "actuator")
+    for joint in root.iter("joint"):
+        name = joint.get("name", "")
+        if name not in result.servos:
+            continue
+        servo = result.servos[name]
+        joint.set("armature", f"{servo.inertia:.6g}")
+        joint.set("damping", f"{servo.damping:.6g}")
+        joint.set("frictionloss", f"{servo.friction:.6g}")
+        joint.attrib.pop("actuatorfrcrange", None)
+        actuator = {"name": name, "joint": name, "kp": f"{servo.stiffness:.6g}"}
+        most = float(model.effort_limits[model.joint_names.index(name)])
+        if np.isfinite(most):
+            actuator["forcerange"] = f"{-most:g} {most:g}"
+        etree.SubElement(actuators, "position", actuator)
+    etree.indent(tree)
+    return str(etree.tostring(root, encoding="unicode")) + "\n"

@@ -24,6 +24,7 @@ from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.urdf_elements import TENSOR
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.yaml_files import yaml_text
 
@@ -62,12 +63,10 @@ class PayloadEstimate(NamedTuple):
 
     def message(self) -> str:
         """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
-        I = self.inertia.tensor_at_com
-        entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
-        entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
+        tensor = self.inertia.tensor_at_com
         com = {axis: _rounded(c) for axis, c in zip("xyz", self.inertia.com, strict=True)}
         inertia = {"m": _rounded(self.inertia.mass), "com": com}
-        inertia |= {name: _rounded(value) for name, value in entries.items()}
+        inertia |= {name: _rounded(tensor[place]) for name, place in TENSOR.items()}
         message = {"header": {"frame_id": self.link}, "inertia": inertia}
         return yaml_text(message, flow=True).rstrip("\n")
 

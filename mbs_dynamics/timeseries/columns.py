@@ -163,20 +163,23 @@ class Declarations:
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = dict(given)
         self.rate: float | None = None
         """Rows per second, if times are row numbers."""
-        for name, meaning in given.items():
-            rows = re.fullmatch(r"rows\s*/\s*(\S+)", meaning)
-            if rows is None:
-                _check(name, meaning)
-            elif name != "t" or not (rate := number(rows[1])) or not 0.0 < rate < 1e9:
-                raise TimeSeriesError(
-                    f"--columns {name}={meaning}: must be t=rows/RATE, with a positive number of "
-                    "rows per second"
-                )
-            else:
-                self.rate = rate
+        self._quantities: dict[str, str] = {}
+        self._columns: dict[str, str] = {}
+        for name, text in given.items():
+            if rows := re.fullmatch(r"rows\s*/\s*(\S+)", text):
+                self.rate = number(rows[1])
+                if name != "t" or not self.rate or not 0.0 < self.rate < 1e9:
+                    raise TimeSeriesError(
+                        f"--columns {name}={text}: must be t=rows/RATE, with a positive number of "
+                        "rows per second"
+                    )
+                self._quantities[name] = IGNORED  # a column of times is not used
+                continue
+            _check(name, text)
+            of_quantity = name in WORDS and (text == IGNORED or text.startswith("["))
+            (self._quantities if of_quantity else self._columns)[name] = text
 
     def meanings(self, names: Iterable[str]) -> dict[str, Meaning]:
         """Return the meanings of columns by name, without unused columns.
@@ -188,54 +191,45 @@ class Declarations:
         found: dict[str, Meaning] = {}
         used: set[str] = set()
         for name in names:
-            one = self._declaration_of(name)
-            meaning = parsed(name) if one is None else self._declared(name, one)
-            used |= set() if one is None else {one}
-            by_user = one is not None and meaning.declared
-            as_kind = "q" if meaning.kind == "goal" and "goal" not in self._given else meaning.kind
-            if as_kind in self._given and meaning.kind not in used and not by_user:
-                meaning = self._whole(meaning, as_kind)
+            declared = self._declared_name(name)
+            if declared is None:
+                meaning = parsed(name)
+            else:
+                used.add(declared)
+                meaning = self._declared(name, declared)
+            of_goal = meaning.kind == "goal" and "goal" not in self._quantities
+            unit = self._quantities.get("q" if of_goal else meaning.kind)
+            if unit is not None and not (declared is not None and meaning.declared):
+                if unit == IGNORED:
+                    continue
+                unit_of = _declared_unit(name, meaning.kind, unit[1:-1])
+                meaning = Meaning(meaning.kind, meaning.joint, *unit_of)
             if meaning.kind != IGNORED:
                 found[name] = meaning
-        for name in self._given:
-            if name not in used and name not in WORDS:
-                raise UnknownColumnError(name, names)
+        for declared in self._columns:
+            if declared not in used:
+                raise UnknownColumnError(declared, names)
         return found
 
-    def _declaration_of(self, name: str) -> str | None:
-        """Return the declared name of this column: its own, or the longest that it begins with."""
-        best = None
-        for one, text in self._given.items():
-            if one in WORDS and text.startswith(("[", IGNORED, "rows")):
-                continue  # declares a quantity
-            if one == name:
-                return one
-            begins = name.startswith(one) and name[len(one)] in "_.[ /"
-            if begins and (best is None or len(one) > len(best)):
-                best = one
-        return best
+    def _declared_name(self, name: str) -> str | None:
+        """Return the declared name of a column: its own, or the longest that it begins with."""
+        if name in self._columns:
+            return name
+        begins = [x for x in self._columns if name.startswith(x) and name[len(x)] in "_.[ /"]
+        return max(begins, key=len, default=None)
 
-    def _declared(self, name: str, one: str) -> Meaning:
-        """Return the meaning of a column by the declaration of ``one``, its name or beginning."""
-        text = self._given[one]
+    def _declared(self, name: str, declared: str) -> Meaning:
+        """Return the meaning of a column by the declaration of its name or beginning."""
+        text = self._columns[declared]
         if text == IGNORED:
             return Meaning(IGNORED)
         if text.startswith("["):
             own = parsed(name)
             return Meaning(own.kind, own.joint, *_declared_unit(name, own.kind, text[1:-1]))
         stated = parsed(text)
-        if one != name:
-            stated = stated._replace(joint=name[len(one) :].strip("_.[] /"))
+        if declared != name:
+            stated = stated._replace(joint=name[len(declared) :].strip("_.[] /"))
         return stated
-
-    def _whole(self, meaning: Meaning, kind: str) -> Meaning:
-        """Return the meaning of a column by the declaration of a quantity."""
-        text = self._given[kind]
-        if text == IGNORED or text.startswith("rows"):
-            return Meaning(IGNORED)
-        if not text.startswith("["):
-            return meaning
-        return Meaning(meaning.kind, meaning.joint, *_declared_unit(kind, kind, text[1:-1]))
 
 
 def _check(name: str, text: str) -> None:

@@ -1,12 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The meshes of a robot, and capsules for bodies without meshes."""
+"""The meshes of a robot, the search for their files, and capsules for bodies without meshes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 
@@ -16,7 +18,6 @@ from mbs_dynamics.errors import missing_extra, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
 from mbs_dynamics.view.shapes import turn_to
 from mbs_dynamics.view.urdf_visuals import (
     Box,
@@ -45,6 +46,9 @@ PAINT = (0.72, 0.74, 0.78)
 
 FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 """Formats of meshes that are read; archives are not."""
+
+LONGEST_REASON = 500
+"""Longest part of a mesh reader's message that is shown, in characters."""
 
 
 class Part(NamedTuple):
@@ -201,3 +205,60 @@ def _capsule(begin: FloatArray, end: FloatArray, radius: float) -> Any:
         mesh.apply_translation([0.0, 0.0, -low])
         mesh.apply_transform(pose_of(turn_to(way), begin))
     return painted(mesh, GREY)
+
+
+def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
+    """Return the path of a mesh file.
+
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, in packages
+    (folders with a ``package.xml``) above the URDF ``source``, and in the parent of its folder.
+    Relative paths start at the folder of the URDF. Raises FileNotFoundError for a missing file and
+    for a URL.
+    """
+    shown = shortened(repr(filename), LONGEST_REASON)
+    try:
+        address = urlparse(filename)
+    except ValueError as error:
+        raise FileNotFoundError(f"mesh {shown} is neither a path nor a URL: {error}") from error
+    if address.scheme in ("http", "https"):
+        raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
+    if address.scheme in ("package", "model"):
+        name, rest = address.netloc, unquote(address.path).lstrip("/")
+        for file in _in_packages(name, rest, source, packages):
+            if file.is_file():
+                return file
+        raise FileNotFoundError(
+            f"no mesh {shown}; give the folder that contains package {quoted(name)} by "
+            f"--package-path FOLDER"
+        )
+    named = unquote(address.path) if address.scheme == "file" else filename
+    path = Path(os.path.abspath(named if source is None else source.parent / named))
+    if not path.is_file():
+        raise FileNotFoundError(f"no mesh {shown}")
+    return path
+
+
+def _workspaces() -> Iterator[Path]:
+    for variable, within in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", ".")):
+        for prefix in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+            yield Path(prefix) / within
+
+
+def _in_packages(
+    name: str, rest: str, source: Path | None, packages: Sequence[Path]
+) -> Iterator[Path]:
+    for folder in packages:
+        yield folder / name / rest
+        if folder.name == name:
+            yield folder / rest
+    for folder in _workspaces():
+        yield folder / name / rest
+    if source is None:
+        return
+    source = source.resolve()
+    near = source.parents[min(1, len(source.parents) - 1)]
+    for folder in source.parents:
+        for place in (folder, folder / name):
+            known = (place / "package.xml").is_file() or place.is_relative_to(near)
+            if place.name == name and known:
+                yield place / rest

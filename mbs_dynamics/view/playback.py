@@ -1,11 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions on the page: time line, traces, a second motion for comparison, and plots."""
+"""Motions on the page: time line, traces, a second motion, and plots; and pages as files."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.canvas import Bodies, Meshes
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import panels_of
 from mbs_dynamics.view.meshes import shaded
-from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
+from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page, Source
 from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.states import states_at, states_of
 
@@ -26,6 +29,9 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
 TORQUES = ("holding torque", "motor torque")
 """Torques that the discs show: for the posture at rest, and of the motion."""
+
+FRAMES_PER_SECOND = 10
+"""Scenes per second of a motion in a file."""
 
 MOST_POINTS, MOST_PLOTTED = 1000, 400
 """Largest numbers of points of a trace and of a curve in a plot."""
@@ -204,3 +210,27 @@ class Plot:
         if row >= 0:
             line[row : row + 2] = self._ends
             self._plot.data = (*self._data, line)
+
+
+def frame_times(end: float, rate: float) -> FloatArray:
+    """Return the times in s of the frames of a motion from 0 to ``end``, ``rate`` per second."""
+    return np.minimum(np.arange(max(round(end * rate), 1) + 1) / rate, end)
+
+
+def write_html(page: Page, source: Source, path: Path) -> None:
+    """Write the page as one self-contained file; a motion plays in real time.
+
+    Raises ArgumentError for a file that does not end in .html, or cannot be written.
+    """
+    if path.suffix != ".html":
+        raise ArgumentError(f"the file of a page must end in .html; got {str(path)!r}")
+    check_writable("the page", path)
+    page.hide_panel()
+    page.refresh(source)
+    serializer = page.server.get_scene_serializer()
+    if isinstance(source, Playback):
+        for t in frame_times(source.end, FRAMES_PER_SECOND).tolist():
+            source.seek(t)
+            page.refresh(source)
+            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
+    expanded(path).write_text(serializer.as_html(dark_mode=page.dark), encoding="utf-8")

@@ -62,7 +62,7 @@ class View:
 
         Raises ArgumentError for another kind of file, or if it cannot be written.
         """
-        from mbs_dynamics.view.page_file import write_html
+        from mbs_dynamics.view.playback import write_html
 
         self._stop()
         try:
