@@ -216,9 +216,9 @@ def remark(*texts: str, kind: str = "note") -> None:
         print(f"{kind}: {text}", file=sys.stderr)
 
 
-def table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
+def table(header: list[str], rows: list[list[str]]) -> Iterable[str]:
     """Yield a table with columns as wide as their contents; empty columns are omitted."""
-    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
-    widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
-    for row in (head, ["-" * widths.get(k, 0) for k in range(len(head))], *rows):
-        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in kept).rstrip()
+    used = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    widths = {k: max(len(line[k]) for line in [header, *rows]) for k in used}
+    for row in (header, ["-" * widths.get(k, 0) for k in range(len(header))], *rows):
+        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in used).rstrip()

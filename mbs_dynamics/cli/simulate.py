@@ -112,18 +112,13 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
         names = velocity_names(model.joints)
         torques = read_torques(options.torques, names, columns=columns, topic=options.topic)
         assert torques.tau is not None
-        given["control"] = _Profile(torques.t, torques.tau)
+        t, tau = torques.t, torques.tau
+
+        def interpolated(now: float, *state: FloatArray) -> FloatArray:
+            return np.array([np.interp(now, t, column) for column in tau.T])
+
+        given["control"] = interpolated
     return simulate(model, q, qd, **given)
-
-
-class _Profile:
-    """Torques over time: interpolated between rows, constant before and after."""
-
-    def __init__(self, t: FloatArray, tau: FloatArray) -> None:
-        self._t, self._tau = t, tau
-
-    def __call__(self, now: float, *state: FloatArray) -> FloatArray:
-        return np.array([np.interp(now, self._t, column) for column in self._tau.T])
 
 
 def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None:

@@ -95,15 +95,18 @@ class CommonMasses(NamedTuple):
     """(k, p, p) pseudoinverses of A."""
 
     @classmethod
-    def of(cls, masses: FloatArray, tau: FloatArray, own: int) -> CommonMasses:
+    def of(cls, masses: FloatArray, tau: FloatArray, joint_terms: int) -> CommonMasses:
         """Return the equations of columns (N, k, p) and torques (N, k).
 
-        ``own`` is the number of friction and offset terms that were projected out for each joint.
+        ``joint_terms`` is the number of friction and offset terms of a joint that were projected
+        out.
         """
         A = np.einsum("njp,njq->jpq", masses, masses)
         c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
         inverses = np.array([_inverse(B) for B in A])
-        return cls(A, c, d, np.full(len(d), float(len(tau) - own)), d, d, inverses).weighed()
+        return cls(
+            A, c, d, np.full(len(d), float(len(tau) - joint_terms)), d, d, inverses
+        ).weighed()
 
     def weighed(self) -> CommonMasses:
         """Return the equations with the residual variances of separate parameters by joint."""

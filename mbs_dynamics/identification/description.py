@@ -131,8 +131,8 @@ def _written(tree: Any) -> bytes:
     """Return a document as UTF-8, with comments before and after its root on their own lines."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
-    head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
-    parts = [line.encode() for line in head if line]
+    header = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
+    parts = [line.encode() for line in header if line]
     parts += [etree.tostring(x, encoding="UTF-8", with_tail=False) for x in top]
     return b"\n".join(parts) + b"\n"
 
@@ -186,14 +186,14 @@ def link_changes(
     source: str | os.PathLike[str], result: Identification
 ) -> dict[str, Inertia | None]:
     """Return the new inertias by link, in the frames of the links; None removes an inertia."""
-    model, own = result.torque_model.model, link_inertias(source)
+    model, described = result.torque_model.model, link_inertias(source)
     changes: dict[str, Inertia | None] = {}
     for i, parameters in enumerate(result.inertial):
         name = model.bodies[i].name
         fixed = {
-            frame.name: own[frame.name].transformed(frame.placement)
+            frame.name: described[frame.name].transformed(frame.placement)
             for frame in model.frames.values()
-            if frame.body == i != GROUND and frame.name != name and frame.name in own
+            if frame.body == i != GROUND and frame.name != name and frame.name in described
         }
         carrying = {link: inertia for link, inertia in fixed.items() if inertia.mass > 0.0}
         others = sum((np.asarray(one.parameters) for one in carrying.values()), np.zeros(10))

@@ -60,20 +60,6 @@ class BaseEstimate(NamedTuple):
     """Condition number of the equations of these, with columns of length 1."""
 
 
-class Weighing(NamedTuple):
-    """Weights of the equations."""
-
-    joints: FloatArray
-    """(k,) standard deviation of the residual of each joint, in N m or N."""
-    rows: FloatArray
-    """(N, k) weights: 1, and less for outliers."""
-
-    def applied(self, A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return rows (N k, p) and right sides (N k,), scaled to residuals of variance 1."""
-        scale = np.sqrt(self.rows) / self.joints
-        return (A * scale[..., None]).reshape(-1, A.shape[-1]), (b * scale).ravel()
-
-
 class Choice(NamedTuple):
     """Result of cross-validation."""
 
@@ -101,8 +87,7 @@ def base_estimate(
     independent = independent or torque_model.independent()
     A, b = stacked(equations)
     X = A[..., list(independent.columns)]
-    weighing = weighed(X, b)
-    rows, right = weighing.applied(X, b)
+    rows, right = weighted(X, b, weights_of(X, b))
     values, lengths, s, V = _least_squares(rows, right)
     shown = s > RANK * s[0]
     residual = (right - rows @ values).reshape(b.shape)
@@ -142,14 +127,22 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
-def weighed(A: FloatArray, b: FloatArray) -> Weighing:
-    """Return the weights of the equations, from the residuals of plain least squares."""
+def weights_of(A: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the weights (N, k) of the equations, from the residuals of plain least squares.
+
+    They are the inverse standard deviations of the joints, and less for outliers.
+    """
     residual = least_squares_residual(A, b)
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
     joints = np.maximum(deviations, LEAST_OF_MEAN * np.sqrt(np.square(deviations).mean()))
     joints = np.maximum(joints, LEAST_OF_TORQUES * np.sqrt(np.square(b).mean()))
     size = np.abs(residual) / joints
-    return Weighing(joints, np.where(size <= OUTLIER, 1.0, OUTLIER / np.maximum(size, OUTLIER)))
+    return np.asarray(np.sqrt(OUTLIER / np.maximum(size, OUTLIER)) / joints)
+
+
+def weighted(A: FloatArray, b: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return rows (N k, p) and right sides (N k,), scaled to residuals of variance 1."""
+    return (A * weights[..., None]).reshape(-1, A.shape[-1]), (b * weights).ravel()
 
 
 def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
@@ -185,7 +178,7 @@ class ConsistentEstimate:
         self._equations = equations
         A, self._b = stacked(equations)
         self._A = A @ self.problem.to_parameters
-        self._weighing = weighed(self._A, self._b)
+        self._weights = weights_of(self._A, self._b)
 
     def cross_validated(self, progress: Callable[[float], None] = lambda share: None) -> Choice:
         """Return the weight whose estimates best predict held-out blocks.
@@ -230,8 +223,7 @@ class ConsistentEstimate:
         return solutions[1:]
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        weighing = self._weighing._replace(rows=self._weighing.rows[rows])
-        X, right = weighing.applied(self._A[rows], self._b[rows])
+        X, right = weighted(self._A[rows], self._b[rows], self._weights[rows])
         return X.T @ X, X.T @ right
 
 

@@ -28,14 +28,14 @@ def with_gains(series: TimeSeries, model: Model, gains: Mapping[str, float]) -> 
     It has the joints of the model only. Joints without a gain keep their efforts. Raises
     UnknownJointError for a joint that was not recorded, TimeSeriesError for a gain of zero.
     """
-    own, tau, _ = recorded(series, model)
-    UnknownJointError.check(gains, own.joints)
+    series, tau, _ = recorded(series, model)
+    UnknownJointError.check(gains, series.joints)
     for joint, gain in gains.items():
         if not np.isfinite(gain) or gain == 0.0:
             raise TimeSeriesError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
-    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
-    every = {"tau"} if set(own.joints) <= set(gains) else set()
-    return replace(own, tau=factors * tau, declared=own.declared | every)
+    factors = np.array([gains.get(joint, 1.0) for joint in series.joints])
+    every = {"tau"} if set(series.joints) <= set(gains) else set()
+    return replace(series, tau=factors * tau, declared=series.declared | every)
 
 
 def fitted_gains(

@@ -193,9 +193,9 @@ def calibrate_hold(
 def _positions(model: Model, postures: TimeSeries) -> FloatArray:
     """Return the positions (N, n) of all joints; joints without a recording are neutral."""
     check_single(model.joints, "postures", instead="a model with a fixed base")
-    own = _untimed(postures).of(model)
-    q = np.tile(model.neutral(within_limits=True), (len(own), 1))
-    q[:, [model.joint_names.index(name) for name in own.joints]] = own.q
+    recorded = _untimed(postures).of(model)
+    q = np.tile(model.neutral(within_limits=True), (len(recorded), 1))
+    q[:, [model.joint_names.index(name) for name in recorded.joints]] = recorded.q
     return q
 
 
@@ -254,8 +254,8 @@ Residuals = Callable[[Model, FloatArray, FloatArray], FloatArray]
 class _Estimation:
     """Maximum a posteriori estimate of zeros, placements and constants.
 
-    The parameters x are the zeros of the joints, with ``placed`` a twist (6,) for each joint, and
-    the constants of the residuals, such as an unknown point, which have no prior.
+    The parameters x are the zeros of the joints, with ``placements`` a twist (6,) for each joint,
+    and the constants of the residuals, such as an unknown point, which have no prior.
     """
 
     def __init__(
@@ -264,9 +264,9 @@ class _Estimation:
         postures: TimeSeries,
         residuals: Residuals,
         constants: int,
-        placed: bool,
+        placements: bool,
     ) -> None:
-        self.model, self.residuals, self.placed = model, residuals, placed
+        self.model, self.residuals, self.placements = model, residuals, placements
         self.q, names = _positions(model, postures), _untimed(postures).of(model).joints
         owners = [body for body in model.bodies if body.joint.mimics is None]
         self.bodies = [body for body in owners if body.joint.name in names]
@@ -276,7 +276,7 @@ class _Estimation:
         self.prior = np.concatenate(
             [
                 np.full(self.count, ZERO_PRIOR),
-                np.tile(others, self.count if placed else 0),
+                np.tile(others, self.count if placements else 0),
                 np.full(constants, np.inf),
             ]
         )
@@ -285,7 +285,7 @@ class _Estimation:
     def twists(self, x: FloatArray) -> FloatArray:
         """Return the twists (count, 6): zeros along the joint screws, and the other components."""
         S, xi = self.screws, self.screws * x[: self.count, None]
-        if self.placed:
+        if self.placements:
             others = x[self.count : 7 * self.count].reshape(-1, 6)
             along = np.sum(others * S, axis=1, keepdims=True) / np.sum(S * S, axis=1, keepdims=True)
             xi = xi + others - along * S
@@ -320,10 +320,10 @@ class _Estimation:
 
 
 def _calibrated(
-    model: Model, postures: TimeSeries, residuals: Residuals, constants: int, placed: bool
+    model: Model, postures: TimeSeries, residuals: Residuals, constants: int, placements: bool
 ) -> Calibration:
     """Return the calibration: a robust fit, then without outliers and unobservable zeros."""
-    problem = _Estimation(model, postures, residuals, constants, placed)
+    problem = _Estimation(model, postures, residuals, constants, placements)
     names = [body.joint.name for body in problem.bodies]
     count, x = problem.count, np.zeros(len(problem.prior))
     every = np.ones(len(problem.q), dtype=bool)
@@ -365,14 +365,14 @@ def _calibrated(
         outliers=tuple(np.flatnonzero(~rows).tolist()),
         model=problem.model_of(x),
     )
-    _check(postures, result, placed)
+    _check(postures, result, placements)
     return result
 
 
-def _check(postures: TimeSeries, result: Calibration, placed: bool) -> None:
+def _check(postures: TimeSeries, result: Calibration, placements: bool) -> None:
     """Raise TimeSeriesError for contradictory or uninformative postures.
 
-    With ``placed`` the standard errors of zeros are not checked, since their priors alone may
+    With ``placements`` the standard errors of zeros are not checked, since their priors alone may
     separate a zero from the placement of the next joint.
     """
     out = [str(row + 1) for row in result.outliers]
@@ -394,7 +394,7 @@ def _check(postures: TimeSeries, result: Calibration, placed: bool) -> None:
             "which all joints differ more"
         )
     worst = max(result.deviations, key=lambda name: np.nan_to_num(result.deviations[name]))
-    if not placed and result.deviations[worst] > LARGEST_DEVIATION:
+    if not placements and result.deviations[worst] > LARGEST_DEVIATION:
         raise postures.error(
             f"the postures hardly determine the zero of {worst}: its standard error is "
             f"{result.deviations[worst]:.2g} rad or m. Record postures in which it and the joints "

@@ -16,7 +16,8 @@ from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     ConsistentEstimate,
     correlated,
-    weighed,
+    weighted,
+    weights_of,
 )
 from mbs_dynamics.identification.identify import WORST, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
@@ -116,17 +117,17 @@ def identify_payload(
     those of the arm with such a load.
     """
     frame = model.with_payload(link, 0.0).frames[link]  # raises for a link that carries no load
-    alone = None if without is None else identify(model, [without])
-    speed = 0.05 if alone is None else alone.torque_model.friction_speed
+    arm = None if without is None else identify(model, [without])
+    speed = 0.05 if arm is None else arm.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
     torque_model = data.torque_model
-    if alone is not None and alone.torque_model.joints != torque_model.joints:
+    if arm is not None and arm.torque_model.joints != torque_model.joints:
         raise recording.error(
             f"its joints with torques are {listed(torque_model.joints)}; those of the recording "
-            f"without the load are {listed(alone.torque_model.joints)}. Give recordings in which "
+            f"without the load are {listed(arm.torque_model.joints)}. Give recordings in which "
             "the same joints have torques"
         )
-    x = torque_model.described() if alone is None else alone.x
+    x = torque_model.described() if arm is None else arm.x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     to_body = _to_body(frame)
     equations = []
@@ -136,21 +137,21 @@ def identify_payload(
     A, rest = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     check_weight(recording.name, link, A, rest + gravity, gravity)
-    rows, right = weighed(A, rest).applied(A, rest)
+    rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
     parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
     assert is_consistent(parameters[:10])
     inertia = Inertia.from_parameters(parameters[:10])
-    arm = sum(float(body.inertia.mass) for body in model.bodies)
-    if inertia.mass > HEAVIEST * arm and "tau" not in recording.declared:
+    arm_mass = sum(float(body.inertia.mass) for body in model.bodies)
+    if inertia.mass > HEAVIEST * arm_mass and "tau" not in recording.declared:
         raise recording.error(
             f"the torques show a load of {inertia.mass:.4g} kg on {link!r}, more than "
-            f"{HEAVIEST:g} times the mass of the arm ({arm:.4g} kg). {ADVICE}"
+            f"{HEAVIEST:g} times the mass of the arm ({arm_mass:.4g} kg). {ADVICE}"
         )
-    carrying = (model if alone is None else alone.model).with_payload(
+    carrying = (model if arm is None else arm.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
-    notes = [*(alone.notes if alone else ()), *Data.read(carrying, [recording], speed).notes]
+    notes = [*(arm.notes if arm else ()), *Data.read(carrying, [recording], speed).notes]
     if inertia.mass < LIGHTEST:
         raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
     residual = (right - rows @ parameters).reshape(rest.shape)

@@ -42,16 +42,16 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
     Raises TimeSeriesError for a recording without torques, or with implausible units.
     """
     check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
-    own, notes = series.of(model), list(series.notes)
-    absent = [name for name in model.joint_names if name not in own.joints]
+    notes, series = list(series.notes), series.of(model)
+    absent = [name for name in model.joint_names if name not in series.joints]
     if absent:
         notes.append(f"assumed to be at rest, since they were not recorded: {', '.join(absent)}")
-    if own.tau is None or np.isnan(own.tau).all():
-        raise own.error(
+    if series.tau is None or np.isnan(series.tau).all():
+        raise series.error(
             "holds no efforts; columns are tau_<joint>, or are declared, as in --columns "
-            f"NAME=tau_{own.joints[0]}"
+            f"NAME=tau_{series.joints[0]}"
         )
-    return own, own.tau, notes
+    return series, series.tau, notes
 
 
 def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
@@ -127,8 +127,8 @@ def prepared_all(recordings: Sequence[TimeSeries], model: Model) -> tuple[list[S
     stretches: list[Stretch] = []
     notes: list[str] = []
     for recording in recordings:
-        own, remarks = prepared(recording, model)
-        stretches += own
+        found, remarks = prepared(recording, model)
+        stretches += found
         notes += [f"{recording.name}: {remark}" if recording.name else remark for remark in remarks]
     if len({one.series.joints for one in stretches}) > 1:
         raise TimeSeriesError("the recordings have different joints; they must have the same ones")

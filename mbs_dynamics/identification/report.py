@@ -194,8 +194,8 @@ def _advice(result: Identification) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = "".join(f"<th>{escape(word)}</th>" for word in head)
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = "".join(f"<th>{escape(word)}</th>" for word in header)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )

@@ -131,19 +131,21 @@ def identify_servos(
 
 def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
     """Return the joints that have goals. Raises TimeSeriesError if they do not follow these."""
-    own = series.of(model)
-    if own.goal is None or np.isnan(own.goal).all():
-        raise own.error(
+    series = series.of(model)
+    if series.goal is None or np.isnan(series.goal).all():
+        raise series.error(
             "holds neither efforts nor goals; a servo needs columns goal_<joint>, its commanded "
             "positions"
         )
-    own = own.of_joints([own.joints[k] for k in np.flatnonzero(~np.isnan(own.goal).any(axis=0))])
-    assert own.goal is not None
-    for name, goal, q in zip(own.joints, own.goal.T, own.q.T, strict=True):
-        column = own.column(f"goal_{name}")
+    series = series.of_joints(
+        [series.joints[k] for k in np.flatnonzero(~np.isnan(series.goal).any(axis=0))]
+    )
+    assert series.goal is not None
+    for name, goal, q in zip(series.joints, series.goal.T, series.q.T, strict=True):
+        column = series.column(f"goal_{name}")
         moves, commanded = float(np.ptp(q)), float(np.ptp(goal))
         if moves > MOVES and commanded < 0.1 * moves:
-            raise own.error(
+            raise series.error(
                 f"{column} changes by {commanded:.3g} while {name} moves by {moves:.3g}: it does "
                 f"not hold the goals of this servo. Declare its meaning, or {column}=none"
             )
@@ -152,12 +154,12 @@ def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
         slope = float(np.polyfit(goal, q, 1)[0])
         lag = float(np.median(goal - q))
         if not FOLLOWS[0] < slope < FOLLOWS[1] or abs(lag) > max(commanded, 0.3):
-            raise own.error(
+            raise series.error(
                 f"{name} does not follow {column}: its position changes by {slope:.3g} for each "
                 f"unit of the goal, at a distance of {lag:.3g}. Is the goal in another unit, as in "
                 f"--columns goal=[deg], of another joint, or of another time?"
             )
-    return own
+    return series
 
 
 def _with_torques(series: TimeSeries, servos: Mapping[str, Servo]) -> TimeSeries:

@@ -136,14 +136,14 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
     if series.qd is not None:
         measured = np.isfinite(series.qd).all(axis=0)
         rates = np.where(measured, series.qd, 0.0)
-        own, slope = _smooth(rates, rate, cutoff, 1)
+        smoothed, slope = _smooth(rates, rate, cutoff, 1)
         quieter = measured & (
-            _noise(rates, own, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
+            _noise(rates, smoothed, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )
-        qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
-    kept = slice(ends, len(t) - ends, step)
-    tau = low_pass(series.tau, rate, cutoff)[kept]
-    rows = (t[kept], q[kept], qd[kept], qdd[kept], tau)
+        qd, qdd = np.where(quieter, smoothed, qd), np.where(quieter, slope, qdd)
+    used = slice(ends, len(t) - ends, step)
+    tau = low_pass(series.tau, rate, cutoff)[used]
+    rows = (t[used], q[used], qd[used], qdd[used], tau)
     return Signals(*rows, rate / step, series.name, stretch.rest)
 
 

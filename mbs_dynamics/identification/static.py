@@ -69,19 +69,19 @@ class StillData(NamedTuple):
     def read(cls, model: Model, recording: TimeSeries) -> StillData:
         """Return the poses of a recording; see :func:`identify_static`."""
         model = model.loaded()
-        poses = replace(recording, qd=None, declared=recording.declared | {"t"})
-        own, torques, notes = recorded(poses, model)
+        untimed = replace(recording, qd=None, declared=recording.declared | {"t"})
+        poses, torques, notes = recorded(untimed, model)
         if np.isnan(torques).any():
-            raise own.error(f"holds no efforts of {own.named(np.isnan(torques[0]))}")
-        q, tau, pairs = _merged(own.q, torques)
-        if _is_motion(own.q, len(q)):
-            raise own.error(
-                f"its {len(own.q)} samples are those of a motion: there are no jumps from pose to "
-                "pose; give still poses, or use identify for a motion"
+            raise poses.error(f"holds no efforts of {poses.named(np.isnan(torques[0]))}")
+        q, tau, pairs = _merged(poses.q, torques)
+        if _is_motion(poses.q, len(q)):
+            raise poses.error(
+                f"its {len(poses.q)} samples are those of a motion: there are no jumps from pose "
+                "to pose; give still poses, or use identify for a motion"
             )
         if len(q) < FEWEST:
-            raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
-        torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
+            raise poses.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
+        torque_model = TorqueModel(model, poses.joints, FRICTION_SPEEDS[0])
         independent, rigid = torque_model.independent(at_rest=True), torque_model.rigid
         A = torque_model.at_rest(q)
         gravity = A[..., :rigid] @ torque_model.described()[:rigid]
@@ -89,11 +89,11 @@ class StillData(NamedTuple):
         mostly = stopped.mean(axis=0) > 0.5  # such as the fingers of a closed gripper
         free = ~stopped[:, ~mostly].any(axis=1)
         if free.any() and not mostly.all():
-            columns = [own.column(f"tau_{name}") for name in own.joints]
+            columns = [poses.column(f"tau_{name}") for name in poses.joints]
             masses = A[..., [k for k in independent.columns if k < rigid]]
-            given = Torques(own.joints, columns, tau, gravity, gravity, masses=masses)
+            given = Torques(poses.joints, columns, tau, gravity, gravity, masses=masses)
             given = given.part(free, ~mostly)
-            notes += check_torques(recording.name, given, stated="tau" in own.declared)
+            notes += check_torques(recording.name, given, stated="tau" in poses.declared)
         A = np.where(stopped[..., None], 0.0, A)
         tau, gravity = (np.where(stopped, 0.0, x) for x in (tau, gravity))
         offsets = A[..., rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
@@ -105,7 +105,7 @@ class StillData(NamedTuple):
         equations = Equations(A, tau, rest, rest, gravity, 1.0)
         for j in np.flatnonzero(stopped.any(axis=0)):
             notes.append(
-                f"{own.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques "
+                f"{poses.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques "
                 "there are left out, since a stop may carry part of the load"
             )
         if not pairs:

@@ -29,7 +29,7 @@ from mbs_dynamics.identification.torque_evidence import (
     none_explain,
     scaled,
     swings_freely,
-    without_own,
+    without_joint_terms,
 )
 from mbs_dynamics.timeseries import TimeSeriesError
 from mbs_dynamics.timeseries.columns import UNITS
@@ -85,8 +85,8 @@ def no_efforts(torques: Torques) -> NDArray[np.bool_]:
         return constant & False
     if constant.all():
         return constant
-    if torques.own is not None:
-        must = (np.ptp(torques.own, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
+    if torques.joint_terms is not None:
+        must = (np.ptp(torques.joint_terms, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
     else:  # small torques of a coarse sensor may be constant
         steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
         finest = float(steps[steps > 0.0].min(initial=np.inf))
@@ -98,104 +98,106 @@ Found = tuple[NDArray[np.bool_], FloatArray]
 """Mask (k,) of the joints that fail a check, and the numbers (k,) that its message quotes."""
 
 
-def reversed_by_masses(seen: Evidence) -> Found:
+def reversed_by_masses(evidence: Evidence) -> Found:
     """Find joints whose torques fit those of the others with the opposite sign."""
-    other = seen.factors != 1.0
-    return other & bool((seen.factors[other] < 0.0).all()), seen.factors
+    other = evidence.factors != 1.0
+    return other & bool((evidence.factors[other] < 0.0).all()), evidence.factors
 
 
-def reversed_by_description(seen: Evidence) -> Found:
+def reversed_by_description(evidence: Evidence) -> Found:
     """Find joints with the opposite sign of described gravity that common masses do not explain.
 
     If no joint has the sign of the description, all of them are found.
     """
-    wrong, fit = seen.signs < 0.0, seen.masses
-    if not (seen.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
-        return (seen.ones > 0.0) & wrong.any(), seen.signs
+    wrong, fit = evidence.signs < 0.0, evidence.masses
+    if not (evidence.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
+        return (evidence.ones > 0.0) & wrong.any(), evidence.signs
     if fit is not None and wrong.any():
-        wrong &= not seen.given.decisive(fit.explained(np.where(wrong, -1.0, 1.0)), seen.least)
-    return wrong, seen.signs
+        wrong &= not evidence.unchanged.decisive(
+            fit.explained(np.where(wrong, -1.0, 1.0)), evidence.margin
+        )
+    return wrong, evidence.signs
 
 
-def without_gravity(seen: Evidence) -> Found:
+def without_gravity(evidence: Evidence) -> Found:
     """Find torques without gravity, if this holds for all joints with gravity torques."""
-    lacking = np.abs(seen.ratios) < LACKING
-    every = (lacking | np.isnan(seen.ratios)).all() and seen.absent.any()
-    return lacking & every, seen.ratios
+    lacking = np.abs(evidence.ratios) < LACKING
+    every = (lacking | np.isnan(evidence.ratios)).all() and evidence.lacking_gravity.any()
+    return lacking & every, evidence.ratios
 
 
-def scaled_everywhere(seen: Evidence) -> Found:
+def scaled_everywhere(evidence: Evidence) -> Found:
     """Find torques that are in all joints far larger or smaller than described."""
-    used = seen.shares > EXPLAINED
+    used = evidence.shares > EXPLAINED
     if used.sum() < min(2, len(used)):
-        return used & False, seen.ratios
-    return used & (not 1.0 / COMMON < _common(seen.ratios[used]) < COMMON), seen.ratios
+        return used & False, evidence.ratios
+    return used & (not 1.0 / COMMON < _common(evidence.ratios[used]) < COMMON), evidence.ratios
 
 
-def exchanged(seen: Evidence) -> Found:
+def exchanged(evidence: Evidence) -> Found:
     """Find two joints whose exchanged torques agree far better with those of the others."""
-    given, fit, found = seen.torques, seen.masses, seen.ones < 0.0
+    given, fit, found = evidence.torques, evidence.masses, evidence.ones < 0.0
     if fit is None or given.masses is None:
-        return found, seen.ones
-    best, least = (seen.given, fit.explained(seen.factors)), np.inf
-    tau = without_own(given, np.repeat(given.measured[:, None], len(found), axis=1))
-    columns = without_own(given, given.masses)
+        return found, evidence.ones
+    best, least = (evidence.unchanged, fit.explained(evidence.factors)), np.inf
+    tau = without_joint_terms(given, np.repeat(given.measured[:, None], len(found), axis=1))
+    columns = without_joint_terms(given, given.masses)
     for i, j in itertools.combinations(range(len(found)), 2):
         other = fit.exchanged(i, j, columns, tau).explained()
         explains = (other.shares[[i, j]] < EXPLAINED**2).any()
-        better = all(other.decisive(one, seen.least, 2) for one in best)
+        better = all(other.decisive(one, evidence.margin, 2) for one in best)
         if explains and better and other.misfit < least:
             least, found = other.misfit, np.isin(np.arange(len(found)), (i, j))
-    return found, seen.ones
+    return found, evidence.ones
 
 
-def scaled_by_masses(seen: Evidence) -> Found:
+def scaled_by_masses(evidence: Evidence) -> Found:
     """Find joints whose torques, divided by a factor, agree with those of the others."""
-    return seen.factors != 1.0, 1.0 / seen.factors
+    return evidence.factors != 1.0, 1.0 / evidence.factors
 
 
-def joints_without_gravity(seen: Evidence) -> Found:
+def joints_without_gravity(evidence: Evidence) -> Found:
     """Find joints without gravity, if masses explain the other joints far better alone."""
-    lacking, fit = seen.absent, seen.masses
+    lacking, fit = evidence.lacking_gravity, evidence.masses
     if lacking.all() or not lacking.any():
-        return lacking & False, seen.ratios
+        return lacking & False, evidence.ratios
     if fit is None:
-        return lacking & bool((seen.sizes[lacking] < NOTHING).all()), seen.ratios
-    alone = fit.without(lacking).explained()
-    better = alone.decisive(seen.given.of(~lacking), seen.least, int(lacking.sum()))
-    return lacking & better, seen.ratios
+        return lacking & bool((evidence.sizes[lacking] < NOTHING).all()), evidence.ratios
+    others = fit.without(lacking).explained()
+    better = others.decisive(evidence.unchanged.of(~lacking), evidence.margin, int(lacking.sum()))
+    return lacking & better, evidence.ratios
 
 
-def perhaps_scaled(seen: Evidence) -> Found:
+def perhaps_scaled(evidence: Evidence) -> Found:
     """Find joints at rest whose torques may have another unit, or else wrong masses."""
-    sizes, ratios = seen.torques.gravity.std(axis=0), np.abs(seen.ratios)
+    sizes, ratios = evidence.torques.gravity.std(axis=0), np.abs(evidence.ratios)
     other = (sizes > COMPARED * sizes.max()) & ~((ratios < DOUBTFUL) & (ratios > 1.0 / DOUBTFUL))
-    other &= seen.shares > EXPLAINED**2
-    if seen.torques.own is not None or not other.any():
-        return other & False, seen.ratios
-    if seen.masses is not None:
-        scaled_back = seen.masses.explained(np.where(other, 1.0 / seen.ratios, 1.0))
-        other &= not seen.given.decisive(scaled_back, seen.least)
-    return other, seen.ratios
+    other &= evidence.shares > EXPLAINED**2
+    if evidence.torques.joint_terms is not None or not other.any():
+        return other & False, evidence.ratios
+    if evidence.masses is not None:
+        scaled_back = evidence.masses.explained(np.where(other, 1.0 / evidence.ratios, 1.0))
+        other &= not evidence.unchanged.decisive(scaled_back, evidence.margin)
+    return other, evidence.ratios
 
 
-def foreign(seen: Evidence) -> Found:
+def foreign(evidence: Evidence) -> Found:
     """Find torques of single joints, or of all, that no masses explain."""
-    fit, given = seen.masses, seen.torques
+    fit, given = evidence.masses, evidence.torques
     if fit is None:
-        return seen.ones < 0.0, seen.ones
-    left = seen.given.squares / np.maximum(seen.given.freedoms, 1e-300)
+        return evidence.ones < 0.0, evidence.ones
+    left = evidence.unchanged.squares / np.maximum(evidence.unchanged.freedoms, 1e-300)
     ratios = left / fit.variances
-    certain = by_chance(ratios, seen.given.freedoms, fit.freedoms) < CHANCE
+    certain = by_chance(ratios, evidence.unchanged.freedoms, fit.freedoms) < CHANCE
     sizes = np.maximum(given.measured.std(axis=0), given.described.std(axis=0))
-    some = (seen.given.shares > REFUTED) & (ratios > REFUTES) & certain
+    some = (evidence.unchanged.shares > REFUTED) & (ratios > REFUTES) & certain
     some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * given.measured.var(axis=0))
-    if given.own is None:
-        every = bool((seen.given.shares[sizes > LARGE * sizes.max()] > LEFT_AT_REST).all())
+    if given.joint_terms is None:
+        every = bool((evidence.unchanged.shares[sizes > LARGE * sizes.max()] > LEFT_AT_REST).all())
     else:
-        every = none_explain(seen, FOREIGN**2)
-    found = some if some.any() else (seen.ones > 0.0) & every
-    return found, 100.0 * seen.given.shares
+        every = none_explain(evidence, FOREIGN**2)
+    found = some if some.any() else (evidence.ones > 0.0) & every
+    return found, 100.0 * evidence.unchanged.shares
 
 
 class Check(NamedTuple):
@@ -280,10 +282,10 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {held} throughout, "
             "although the load changes"
         )
-    seen = Evidence(torques)
-    torques = seen.torques
+    evidence = Evidence(torques)
+    torques = evidence.torques
     for check in CHECKS:
-        joints, values = check.find(seen)
+        joints, values = check.find(evidence)
         if joints.any() and not (stated and check.unless_stated):
             at, factor = np.flatnonzero(joints).tolist(), _common(values[joints])
             taus = [f"tau_{joint}" for joint in torques.joints]
@@ -300,9 +302,9 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
                 advice=ADVICE,
             )
             raise TimeSeriesError(f"{name}: {sentence}")
-    if not (seen.signs < 0.0).any():
+    if not (evidence.signs < 0.0).any():
         return []
-    named = torques.named(seen.signs < 0.0)
+    named = torques.named(evidence.signs < 0.0)
     return [f"gravity torques of {named} have the opposite sign in the description"]
 
 
@@ -314,7 +316,7 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
         return
-    if other.given.decisive(one.given, one.least, len(one.ones)) and not none_explain(
+    if other.unchanged.decisive(one.unchanged, one.margin, len(one.ones)) and not none_explain(
         other, (0.5 * FOREIGN) ** 2
     ):
         raise TimeSeriesError(

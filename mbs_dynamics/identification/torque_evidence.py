@@ -70,7 +70,7 @@ class Torques(NamedTuple):
     """(N, k) torques of the description, gravity included."""
     gravity: FloatArray
     """(N, k) gravity torques of the description."""
-    own: FloatArray | None = None
+    joint_terms: FloatArray | None = None
     """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
     masses: FloatArray | None = None
     """(N, k, p) columns of independent inertial parameters."""
@@ -94,13 +94,13 @@ class Evidence:
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
         self.torques = torques.part(step, ~swings_freely(torques))
-        self.least = DECISIVE_AT_REST if torques.own is None else DECISIVE
+        self.margin = DECISIVE_AT_REST if torques.joint_terms is None else DECISIVE
         self.ones, given = np.ones(len(self.torques.joints)), self.torques
-        self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
+        self.tau, self.described, self.gravity = (without_joint_terms(given, x) for x in given[2:5])
         self.ratios, self.shares, self.sizes = self._gravity()
         deviations = given.gravity.std(axis=0)
-        judged = (deviations > LARGE * deviations.max()) | (given.own is None)
-        terms = 1 if given.own is None else 1 + given.own.shape[2]
+        judged = (deviations > LARGE * deviations.max()) | (given.joint_terms is None)
+        terms = 1 if given.joint_terms is None else 1 + given.joint_terms.shape[2]
         count, k = given.measured.shape
         free = max(count - terms - 2, 1)
         chance = by_chance(free * self.shares / (1.0 - self.shares + 1e-12), 1, free)
@@ -108,7 +108,7 @@ class Evidence:
         self.signs = np.where(judged, np.sign(self.ratios), 0.0)
         self.masses: CommonMasses | None = None
         if given.masses is not None and count * k - k * terms - given.masses.shape[2] >= FREEDOM:
-            self.masses = CommonMasses.of(without_own(given, given.masses), self.tau, terms)
+            self.masses = CommonMasses.of(without_joint_terms(given, given.masses), self.tau, terms)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (ratios, shares, sizes), (k,) each, from a fit of the gravity torques.
@@ -140,7 +140,7 @@ class Evidence:
         if self.masses is None:
             return self.ones
         factors = self._decisive(self.masses, self._of_all_joints(self.masses))
-        if self.torques.own is None and (factors == 1.0).all():
+        if self.torques.joint_terms is None and (factors == 1.0).all():
             factors = self._joint_by_joint(self.masses)
         return factors
 
@@ -175,37 +175,39 @@ class Evidence:
         explained = masses.explained(g)
         for j in np.flatnonzero(g != 1.0):
             one = np.where(np.arange(len(g)) == j, 1.0, g)
-            if not explained.decisive(found := masses.explained(one), self.least):
+            if not explained.decisive(found := masses.explained(one), self.margin):
                 g, explained = one, found
         changed = g != 1.0
-        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
+        if not changed.any() or not explained.decisive(
+            self.unchanged, self.margin, int(changed.sum())
+        ):
             return self.ones
         shown = changed & (explained.freedoms >= 0.5)  # the other joints show the rest
         return g if (explained.shares[shown] < EXPLAINED**2).all() else self.ones
 
     @cached_property
-    def given(self) -> Explained:
+    def unchanged(self) -> Explained:
         """The fit of common masses to the torques as they are; needs ``masses``."""
         assert self.masses is not None
         return self.masses.explained()
 
     @property
-    def absent(self) -> NDArray[np.bool_]:
+    def lacking_gravity(self) -> NDArray[np.bool_]:
         """Joints (k,) with hardly any of the gravity torques of the description."""
         return np.asarray((np.abs(self.ratios) < LACKING) & (self.sizes < SMALL))
 
 
-def without_own(torques: Torques, x: FloatArray) -> FloatArray:
+def without_joint_terms(torques: Torques, x: FloatArray) -> FloatArray:
     """Return columns x (N, k, ...) with the joint terms and the mean projected out."""
     count, k = x.shape[:2]
     rest = np.empty_like(x)
     for j in range(k):
-        own = np.ones((count, 1))
-        if torques.own is not None:
-            own = np.column_stack([own, torques.own[:, j]])
-        own = scaled(own)
+        terms = np.ones((count, 1))
+        if torques.joint_terms is not None:
+            terms = np.column_stack([terms, torques.joint_terms[:, j]])
+        terms = scaled(terms)
         given = x[:, j].reshape(count, -1)
-        given = given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]
+        given = given - terms @ np.linalg.lstsq(terms, given, rcond=1e-9)[0]
         rest[:, j] = given.reshape(rest[:, j].shape)
     return rest
 
@@ -218,17 +220,17 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     silent = np.asarray(~torques.measured.any(axis=0))
     if not silent.any():
         return silent
-    left = without_own(torques, torques.described).std(axis=0)
+    left = without_joint_terms(torques, torques.described).std(axis=0)
     return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
 
 
-def none_explain(seen: Evidence, share: float) -> bool:
+def none_explain(evidence: Evidence, share: float) -> bool:
     """Return whether common masses certainly leave more than this share of the variance."""
-    if seen.masses is None:
+    if evidence.masses is None:
         return False
-    whole = (seen.torques.measured.var(axis=0) / seen.given.variances).mean()
-    ratio = seen.given.variance / max(share * float(whole), 1e-300)
-    return bool(by_chance(ratio, seen.given.freedoms.sum()) < CHANCE)
+    whole = (evidence.torques.measured.var(axis=0) / evidence.unchanged.variances).mean()
+    ratio = evidence.unchanged.variance / max(share * float(whole), 1e-300)
+    return bool(by_chance(ratio, evidence.unchanged.freedoms.sum()) < CHANCE)
 
 
 def scaled(columns: FloatArray) -> FloatArray:

@@ -159,14 +159,14 @@ class TorqueModel:
 
     def described(self) -> FloatArray:
         """Return the parameters (p,) of the description, without friction."""
-        own = np.zeros((len(self.joints), len(JOINT_TERMS)))
-        own[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
+        terms = np.zeros((len(self.joints), len(JOINT_TERMS)))
+        terms[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
         rigid = mbs.inertial_parameters(self.model)[: self.rigid]
-        return np.concatenate([rigid, own.ravel()])
+        return np.concatenate([rigid, terms.ravel()])
 
 
 def joint_columns(A: FloatArray) -> FloatArray:
-    """Return the columns (N, k, 4) of the terms of each joint in its own row of A (N, k, p)."""
+    """Return the columns (N, k, 4) of the terms of each joint in its terms row of A (N, k, p)."""
     count, k, _ = A.shape
     each = len(JOINT_TERMS)
     return A[..., -each * k :].reshape(count, k, k, each)[:, range(k), range(k)]

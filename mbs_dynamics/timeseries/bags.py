@@ -138,9 +138,9 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
         end = 8
         while True:
             file.seek(end)
-            head = file.read(9)
-            length = struct.unpack("<xQ", head)[0] if len(head) == 9 else size
-            if head[:1] in (b"\x02", b"\x0f") or end + 9 + length > size:  # the data end
+            header = file.read(9)
+            length = struct.unpack("<xQ", header)[0] if len(header) == 9 else size
+            if header[:1] in (b"\x02", b"\x0f") or end + 9 + length > size:  # the data end
                 break
             end += 9 + length
         file.seek(0)

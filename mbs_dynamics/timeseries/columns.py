@@ -224,8 +224,8 @@ class Declarations:
         if text == IGNORED:
             return Meaning(IGNORED)
         if text.startswith("["):
-            own = parsed(name)
-            return Meaning(own.kind, own.joint, *_declared_unit(name, own.kind, text[1:-1]))
+            named = parsed(name)
+            return Meaning(named.kind, named.joint, *_declared_unit(name, named.kind, text[1:-1]))
         stated = parsed(text)
         if declared != name:
             stated = stated._replace(joint=name[len(declared) :].strip("_.[] /"))

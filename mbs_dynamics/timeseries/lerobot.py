@@ -49,7 +49,7 @@ def read_lerobot(path: Path, episode: str = "") -> Columns:
     cannot be read, and BackendError without pyarrow.
     """
     try:
-        from pyarrow import parquet
+        from pyarrow import dataset
     except ImportError as error:
         raise missing_extra(f"{path}: LeRobot datasets need pyarrow", "lerobot", error) from None
     root = next((x for x in (path, *path.resolve().parents) if (x / INFO).is_file()), None)
@@ -59,35 +59,26 @@ def read_lerobot(path: Path, episode: str = "") -> Columns:
         info = json.loads((root / INFO).read_text(encoding="utf-8"))
         features, fps = dict(info["features"]), float(info["fps"])
         files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
-        rows: dict[str, list[Any]] = {}
-        numbers: set[int] = set()
-        wanted = None if not episode else int(episode)
-        for file in files:
-            episodes = np.asarray(
-                parquet.read_table(file, columns=["episode_index"])["episode_index"]
-            )
-            numbers |= set(episodes.tolist())
-            if wanted is None and len(numbers) > 1:
-                continue
-            if wanted is not None and wanted not in episodes:
-                continue
-            table = parquet.read_table(file)
-            keep = episodes == (next(iter(numbers)) if wanted is None else wanted)
-            for name in (*FEATURES, "frame_index"):
-                if name in table.column_names:
-                    rows.setdefault(name, []).append(np.stack(table[name].to_numpy()[keep]))
-    except Exception as error:  # pyarrow raises many
+        data = dataset.dataset(files, format="parquet")
+        numbers = set(data.to_table(columns=["episode_index"])["episode_index"].to_pylist())
+        wanted = int(episode) if episode else min(numbers)
+        table = data.to_table(filter=dataset.field("episode_index") == wanted)
+        arrays = {
+            name: np.stack(table[name].to_numpy())
+            for name in (*FEATURES, "frame_index")
+            if name in table.column_names and len(table)
+        }
+    except Exception as error:  # pyarrow raises many kinds
         raise TimeSeriesError(
             f"{path}: cannot be read as a LeRobot dataset: {shortened(repr(error))}"
         ) from error
-    if wanted is None and len(numbers) > 1:
+    if not episode and len(numbers) > 1:
         raise TimeSeriesError(
             f"{path}: has {len(numbers)} episodes, {min(numbers)} to {max(numbers)}; choose one, "
             f"as in --topic {min(numbers)}"
         )
-    if not rows:
+    if wanted not in numbers:
         raise TimeSeriesError(f"{path}: has no episode {episode}; it has {listed(sorted(numbers))}")
-    arrays = {name: np.concatenate(parts) for name, parts in rows.items()}
     frames = np.ravel(arrays.pop("frame_index", np.arange(len(next(iter(arrays.values()), ())))))
     columns = Columns(str(path), {"t": frames / fps})
     for feature, array in arrays.items():

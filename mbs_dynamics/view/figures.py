@@ -22,17 +22,6 @@ FIGURES = (".png", ".svg", ".pdf")
 """File endings of figures."""
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise missing_extra("figures need matplotlib", "plot", error) from error
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
-
-
 class Panel(NamedTuple):
     """Curves over time with a common unit."""
 
@@ -66,11 +55,14 @@ def write_figure(
     target = Path(path)
     if target.suffix not in FIGURES:
         raise ArgumentError(f"path must end in {', '.join(FIGURES)}; got {str(path)!r}")
-    plt, panels = _pyplot(), panels_of(series)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("figures need matplotlib", "plot", error) from error
+    panels = panels_of(series)
     rows, columns = math.ceil(len(panels) / 2), min(len(panels), 2)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=(11, 6.5), sharex=True, squeeze=False, layout="constrained"
-    )
+    figure: Any = Figure(figsize=(11, 6.5), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     styles = [{"color": c, "ls": ls} for ls in ("-", "--", ":", "-.") for c in CURVES]
     legends: dict[tuple[str, ...], list[Any]] = {}
     for axes, (label, names, values) in zip(grid.flat, panels, strict=False):
@@ -101,4 +93,3 @@ def write_figure(
         figure.legend(marked, list(named), loc="outside lower center", fontsize=7, ncols=4)
     figure.suptitle(", ".join(filter(None, (title, series.name))))
     figure.savefig(target, dpi=120)
-    plt.close(figure)

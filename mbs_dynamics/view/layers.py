@@ -264,11 +264,11 @@ def contact_forces(scene: Scene) -> list[Drawing]:
 
 def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Drawing]:
     """Return arrows of (tail, vector, colour), without those shorter than LEAST_LENGTH."""
-    kept = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
-    if not kept:
+    arrows = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
+    if not arrows:
         return []
-    points = np.stack([np.stack([tail, tail + vector]) for tail, vector, _ in kept])
-    return [Arrows(points, np.array([colour for _, _, colour in kept]))]
+    points = np.stack([np.stack([tail, tail + vector]) for tail, vector, _ in arrows])
+    return [Arrows(points, np.array([colour for _, _, colour in arrows]))]
 
 
 def _ball(centre: FloatArray, radius: float, colour: Colour) -> Ellipsoids:

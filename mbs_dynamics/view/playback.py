@@ -51,8 +51,8 @@ class Playback:
         self.ghost = None if ghost is None else states_of(ghost, model)
         motions = [each for each in (self.motion, self.ghost) if each is not None]
         self.end = max(float(each.t[-1]) for each in motions)
-        self._since: float | None = None
-        self._from, self._rate = 0.0, 1.0
+        self._started: float | None = None
+        self._start, self._rate = 0.0, 1.0
         self._traced: object = None
         self._marked = 0.0
         if self.ghost is not None:
@@ -79,7 +79,7 @@ class Playback:
             for k in range(0, len(known), len(CURVES)):  # each curve of a plot has its own colour
                 curves = [(names[i], values[:, i]) for i in known[k : k + len(CURVES)]]
                 self._plots.append(Plot(gui, label, self.motion.t, curves))
-        self._play.on_click(lambda _: self.play() if self._since is None else self.pause())
+        self._play.on_click(lambda _: self.play() if self._started is None else self.pause())
         self._line.on_update(self._sought)
         self._speed.on_update(self._change_speed)
         for control in (self._trace, self._torques):
@@ -90,18 +90,18 @@ class Playback:
     def play(self) -> None:
         """Play from the current time, or from the start if the current time is the end."""
         now = self.time()
-        self._from = 0.0 if now >= self.end else now
-        self._since, self._rate = time.monotonic(), float(self._speed.value)
+        self._start = 0.0 if now >= self.end else now
+        self._started, self._rate = time.monotonic(), float(self._speed.value)
         self._page.touch()
 
     def pause(self) -> None:
         """Pause at the current time."""
-        self._from, self._since = self.time(), None
+        self._start, self._started = self.time(), None
         self._page.touch()
 
     def seek(self, t: float) -> None:
         """Pause at a time in s."""
-        self._from, self._since = float(np.clip(t, 0.0, self.end)), None
+        self._start, self._started = float(np.clip(t, 0.0, self.end)), None
         self._page.touch()
 
     def _sought(self, event: Any) -> None:
@@ -109,26 +109,26 @@ class Playback:
             self.seek(self._line.value)
 
     def _change_speed(self, _: object) -> None:
-        if self._since is not None:
+        if self._started is not None:
             self.play()
 
     # -- source of scenes --------------------------------------------------------------------------
 
     def time(self) -> float:
         """Return the current time in s."""
-        if self._since is None:
-            return self._from
-        t = self._from + self._rate * (time.monotonic() - self._since)
+        if self._started is None:
+            return self._start
+        t = self._start + self._rate * (time.monotonic() - self._started)
         if t <= self.end:
             return t
         if self._again.value:
             return t % max(self.end, 1e-3)
-        self._from, self._since = self.end, None
+        self._start, self._started = self.end, None
         return self.end
 
     def due(self) -> bool:
         """Return whether the motion is playing."""
-        return self._since is not None
+        return self._started is not None
 
     def scene(self, body: str, representation: str) -> Scene:
         """Return the scene at the current time."""
@@ -150,7 +150,7 @@ class Playback:
     def _mark(self, t: float) -> None:
         """Move the cursors of the plots, at a limited rate while the motion plays."""
         now = time.monotonic()
-        if self._since is None or now - self._marked > NUMBERS_EVERY:
+        if self._started is None or now - self._marked > NUMBERS_EVERY:
             self._marked = now
             for plot in self._plots:
                 plot.mark(t)

@@ -140,19 +140,16 @@ class Scene:
         return wrenches
 
     def _set_wrench(self) -> dict[str, FloatArray]:
-        on_ground = self.model.frames[self.body_name].body == GROUND
-        return {} if on_ground or not self.wrench.any() else {self.body_name: self.body_wrench}
+        """Return ``wrench`` by the name of the body, in the body's frame; none on the ground."""
+        if self.model.frames[self.body_name].body == GROUND or not self.wrench.any():
+            return {}
+        R = self.pose[:3, :3]
+        return {self.body_name: np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])}
 
     @cached_property
     def contact_forces(self) -> list[tuple[Contact, FloatArray]]:
         """Contacts and forces (3,) of the floor; see :func:`standing_forces`."""
         return standing_forces(self.model, self.q, self.contacts, self._set_wrench())
-
-    @property
-    def body_wrench(self) -> FloatArray:
-        """The wrench (6,) in the frame of the body."""
-        R = self.pose[:3, :3]
-        return np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
 
     @property
     def shares(self) -> FloatArray:

@@ -29,11 +29,11 @@ def states_of(series: TimeSeries, model: Model) -> TimeSeries:
     if not len(series):
         raise ArgumentError(f"the motion {series.name} has no states")
     q = np.tile(model.neutral(within_limits=True), (len(series), 1))
-    for place, own in matched(series.name, series.positions, places).items():
-        q[:, places.index(place)] = series.q[:, series.positions.index(own)]
+    for place, name in matched(series.name, series.positions, places).items():
+        q[:, places.index(place)] = series.q[:, series.positions.index(name)]
     qd, tau = _rates(model, series.t, q), np.full((len(series), model.n), np.nan)
-    for name, own in matched(series.name, series.joints, names).items():
-        k, column = names.index(name), series.joints.index(own)
+    for joint, name in matched(series.name, series.joints, names).items():
+        k, column = names.index(joint), series.joints.index(name)
         if series.qd is not None and not np.isnan(series.qd[0, column]):
             qd[:, k] = series.qd[:, column]
         if series.tau is not None:
