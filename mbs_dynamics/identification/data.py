@@ -110,6 +110,6 @@ def _torques(
     A, b = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
-    friction = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
+    joint_terms = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
     used = A[..., list(masses)]
-    return Torques(torque_model.joints, columns, b, described, gravity, friction, used)
+    return Torques(torque_model.joints, columns, b, described, gravity, used, joint_terms)

@@ -91,7 +91,7 @@ class StillData(NamedTuple):
         if free.any() and not mostly.all():
             columns = [poses.column(f"tau_{name}") for name in poses.joints]
             masses = A[..., [k for k in independent.columns if k < rigid]]
-            given = Torques(poses.joints, columns, tau, gravity, gravity, masses=masses)
+            given = Torques(poses.joints, columns, tau, gravity, gravity, masses)
             given = given.part(free, ~mostly)
             notes += check_torques(recording.name, given, stated="tau" in poses.declared)
         A = np.where(stopped[..., None], 0.0, A)

@@ -100,8 +100,8 @@ Found = tuple[NDArray[np.bool_], FloatArray]
 
 def reversed_by_masses(evidence: Evidence) -> Found:
     """Find joints whose torques fit those of the others with the opposite sign."""
-    other = evidence.factors != 1.0
-    return other & bool((evidence.factors[other] < 0.0).all()), evidence.factors
+    changed = evidence.factors != 1.0
+    return changed & bool((evidence.factors[changed] < 0.0).all()), evidence.factors
 
 
 def reversed_by_description(evidence: Evidence) -> Found:
@@ -111,11 +111,10 @@ def reversed_by_description(evidence: Evidence) -> Found:
     """
     wrong, fit = evidence.signs < 0.0, evidence.masses
     if not (evidence.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
-        return (evidence.ones > 0.0) & wrong.any(), evidence.signs
+        return ~evidence.none & wrong.any(), evidence.signs
     if fit is not None and wrong.any():
-        wrong &= not evidence.unchanged.decisive(
-            fit.explained(np.where(wrong, -1.0, 1.0)), evidence.margin
-        )
+        reversed_back = fit.explained(np.where(wrong, -1.0, 1.0))
+        wrong &= not evidence.unchanged.decisive(reversed_back, evidence.margin)
     return wrong, evidence.signs
 
 
@@ -130,18 +129,18 @@ def scaled_everywhere(evidence: Evidence) -> Found:
     """Find torques that are in all joints far larger or smaller than described."""
     used = evidence.shares > EXPLAINED
     if used.sum() < min(2, len(used)):
-        return used & False, evidence.ratios
+        return evidence.none, evidence.ratios
     return used & (not 1.0 / COMMON < _common(evidence.ratios[used]) < COMMON), evidence.ratios
 
 
 def exchanged(evidence: Evidence) -> Found:
     """Find two joints whose exchanged torques agree far better with those of the others."""
-    given, fit, found = evidence.torques, evidence.masses, evidence.ones < 0.0
-    if fit is None or given.masses is None:
+    torques, fit, found = evidence.torques, evidence.masses, evidence.none
+    if fit is None:
         return found, evidence.ones
     best, least = (evidence.unchanged, fit.explained(evidence.factors)), np.inf
-    tau = without_joint_terms(given, np.repeat(given.measured[:, None], len(found), axis=1))
-    columns = without_joint_terms(given, given.masses)
+    tau = without_joint_terms(torques, np.repeat(torques.measured[:, None], len(found), axis=1))
+    columns = without_joint_terms(torques, torques.masses)
     for i, j in itertools.combinations(range(len(found)), 2):
         other = fit.exchanged(i, j, columns, tau).explained()
         explains = (other.shares[[i, j]] < EXPLAINED**2).any()
@@ -160,7 +159,7 @@ def joints_without_gravity(evidence: Evidence) -> Found:
     """Find joints without gravity, if masses explain the other joints far better alone."""
     lacking, fit = evidence.lacking_gravity, evidence.masses
     if lacking.all() or not lacking.any():
-        return lacking & False, evidence.ratios
+        return evidence.none, evidence.ratios
     if fit is None:
         return lacking & bool((evidence.sizes[lacking] < NOTHING).all()), evidence.ratios
     others = fit.without(lacking).explained()
@@ -171,33 +170,35 @@ def joints_without_gravity(evidence: Evidence) -> Found:
 def perhaps_scaled(evidence: Evidence) -> Found:
     """Find joints at rest whose torques may have another unit, or else wrong masses."""
     sizes, ratios = evidence.torques.gravity.std(axis=0), np.abs(evidence.ratios)
-    other = (sizes > COMPARED * sizes.max()) & ~((ratios < DOUBTFUL) & (ratios > 1.0 / DOUBTFUL))
-    other &= evidence.shares > EXPLAINED**2
-    if evidence.torques.joint_terms is not None or not other.any():
-        return other & False, evidence.ratios
+    scaled = (sizes > COMPARED * sizes.max()) & ~((ratios < DOUBTFUL) & (ratios > 1.0 / DOUBTFUL))
+    scaled &= evidence.shares > EXPLAINED**2
+    if not evidence.at_rest or not scaled.any():
+        return evidence.none, evidence.ratios
     if evidence.masses is not None:
-        scaled_back = evidence.masses.explained(np.where(other, 1.0 / evidence.ratios, 1.0))
-        other &= not evidence.unchanged.decisive(scaled_back, evidence.margin)
-    return other, evidence.ratios
+        scaled_back = evidence.masses.explained(np.where(scaled, 1.0 / evidence.ratios, 1.0))
+        scaled &= not evidence.unchanged.decisive(scaled_back, evidence.margin)
+    return scaled, evidence.ratios
 
 
 def foreign(evidence: Evidence) -> Found:
     """Find torques of single joints, or of all, that no masses explain."""
-    fit, given = evidence.masses, evidence.torques
+    fit, torques = evidence.masses, evidence.torques
     if fit is None:
-        return evidence.ones < 0.0, evidence.ones
-    left = evidence.unchanged.squares / np.maximum(evidence.unchanged.freedoms, 1e-300)
+        return evidence.none, evidence.ones
+    shares, freedoms, squares, _ = evidence.unchanged
+    left = squares / np.maximum(freedoms, 1e-300)
     ratios = left / fit.variances
-    certain = by_chance(ratios, evidence.unchanged.freedoms, fit.freedoms) < CHANCE
-    sizes = np.maximum(given.measured.std(axis=0), given.described.std(axis=0))
-    some = (evidence.unchanged.shares > REFUTED) & (ratios > REFUTES) & certain
-    some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * given.measured.var(axis=0))
-    if given.joint_terms is None:
-        every = bool((evidence.unchanged.shares[sizes > LARGE * sizes.max()] > LEFT_AT_REST).all())
+    certain = by_chance(ratios, freedoms, fit.freedoms) < CHANCE
+    sizes = np.maximum(torques.measured.std(axis=0), torques.described.std(axis=0))
+    some = (shares > REFUTED) & (ratios > REFUTES) & certain
+    some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * torques.measured.var(axis=0))
+    if some.any():
+        return some, 100.0 * shares
+    if evidence.at_rest:
+        every = bool((shares[sizes > LARGE * sizes.max()] > LEFT_AT_REST).all())
     else:
         every = none_explain(evidence, FOREIGN**2)
-    found = some if some.any() else (evidence.ones > 0.0) & every
-    return found, 100.0 * evidence.unchanged.shares
+    return ~evidence.none & every, 100.0 * shares
 
 
 class Check(NamedTuple):

@@ -70,10 +70,10 @@ class Torques(NamedTuple):
     """(N, k) torques of the description, gravity included."""
     gravity: FloatArray
     """(N, k) gravity torques of the description."""
+    masses: FloatArray
+    """(N, k, p) columns of independent inertial parameters."""
     joint_terms: FloatArray | None = None
     """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
-    masses: FloatArray | None = None
-    """(N, k, p) columns of independent inertial parameters."""
 
     def named(self, which: NDArray[np.bool_]) -> str:
         """Return the names of the joints of a mask (k,), with their columns in the file."""
@@ -93,22 +93,24 @@ class Evidence:
 
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
-        self.torques = torques.part(step, ~swings_freely(torques))
-        self.margin = DECISIVE_AT_REST if torques.joint_terms is None else DECISIVE
-        self.ones, given = np.ones(len(self.torques.joints)), self.torques
-        self.tau, self.described, self.gravity = (without_joint_terms(given, x) for x in given[2:5])
+        torques = torques.part(step, ~swings_freely(torques))
+        self.torques, self.at_rest = torques, torques.joint_terms is None
+        self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
+        count, k = torques.measured.shape
+        self.ones, self.none = np.ones(k), np.zeros(k, dtype=bool)
+        self.tau, self.described, self.gravity, masses = (
+            without_joint_terms(torques, x) for x in torques[2:6]
+        )
         self.ratios, self.shares, self.sizes = self._gravity()
-        deviations = given.gravity.std(axis=0)
-        judged = (deviations > LARGE * deviations.max()) | (given.joint_terms is None)
-        terms = 1 if given.joint_terms is None else 1 + given.joint_terms.shape[2]
-        count, k = given.measured.shape
+        terms = 1 if torques.joint_terms is None else 1 + torques.joint_terms.shape[2]
         free = max(count - terms - 2, 1)
         chance = by_chance(free * self.shares / (1.0 - self.shares + 1e-12), 1, free)
+        deviations = torques.gravity.std(axis=0)
+        judged = (deviations > LARGE * deviations.max()) | self.at_rest
         judged &= (self.shares > EXPLAINED) & (chance < CERTAIN)
         self.signs = np.where(judged, np.sign(self.ratios), 0.0)
-        self.masses: CommonMasses | None = None
-        if given.masses is not None and count * k - k * terms - given.masses.shape[2] >= FREEDOM:
-            self.masses = CommonMasses.of(without_joint_terms(given, given.masses), self.tau, terms)
+        enough = count * k - k * terms - masses.shape[2] >= FREEDOM
+        self.masses = CommonMasses.of(masses, self.tau, terms) if enough else None
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (ratios, shares, sizes), (k,) each, from a fit of the gravity torques.
@@ -140,7 +142,7 @@ class Evidence:
         if self.masses is None:
             return self.ones
         factors = self._decisive(self.masses, self._of_all_joints(self.masses))
-        if self.torques.joint_terms is None and (factors == 1.0).all():
+        if self.at_rest and (factors == 1.0).all():
             factors = self._joint_by_joint(self.masses)
         return factors
 
@@ -178,9 +180,8 @@ class Evidence:
             if not explained.decisive(found := masses.explained(one), self.margin):
                 g, explained = one, found
         changed = g != 1.0
-        if not changed.any() or not explained.decisive(
-            self.unchanged, self.margin, int(changed.sum())
-        ):
+        count = int(changed.sum())
+        if not count or not explained.decisive(self.unchanged, self.margin, count):
             return self.ones
         shown = changed & (explained.freedoms >= 0.5)  # the other joints show the rest
         return g if (explained.shares[shown] < EXPLAINED**2).all() else self.ones
