@@ -85,8 +85,8 @@ def _calibrate(options: argparse.Namespace) -> int:
     several = [name for name, value in asked.items() if value]
     if len(several) > 1:
         raise ArgumentError(f"{' and '.join(several)} exclude each other; give one of them")
-    urdf = Description(options).urdf
-    model, tip = Description(options).model(), options.tip
+    robot, tip = Description(options), options.tip
+    urdf, model = robot.urdf, robot.model()
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
     postures = recording_in(options.postures, options, timed=False)

@@ -92,9 +92,9 @@ class Job:
             from mbs_dynamics import identification
         except ImportError as error:
             raise missing_extra("identification needs SciPy", "identify", error) from error
+        robot = Description(options)
         self.options, self.room = options, identification
-        self.urdf = Description(options).urdf
-        self.model = Description(options).model()
+        self.urdf, self.model = robot.urdf, robot.model()
         remark(*warnings_about(self.model), kind="warning")
 
     def read(self, file: Path | None, **given: Any) -> Any:

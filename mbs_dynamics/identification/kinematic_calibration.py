@@ -327,7 +327,7 @@ def _calibrated(
     names = [body.joint.name for body in problem.bodies]
     count, x = problem.count, np.zeros(len(problem.prior))
     every = np.ones(len(problem.q), dtype=bool)
-    if constants:
+    if constants:  # with the zeros of the description, for the residuals before the calibration
         problem.estimated[: len(x) - constants] = False
         x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
         problem.estimated[:] = True
@@ -339,11 +339,11 @@ def _calibrated(
             f"{2 + unknown // described.shape[1]} are needed, and twice as many are better"
         )
     x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
-    left = np.abs(problem.differences(x))
-    noise = max(1.4826 * float(np.median(left)), SMALLEST_NOISE)
-    rows = left.max(axis=1) < OUTLIER * noise
+    sizes = np.abs(problem.differences(x))
+    noise = max(1.4826 * float(np.median(sizes)), SMALLEST_NOISE)
+    rows = sizes.max(axis=1) < OUTLIER * noise
     deviations = np.zeros(len(x))
-    while True:
+    while True:  # without the least observable zero in each turn, since others depend on it
         x, _ = problem.fit(x, rows, noise, "linear")
         squares = float(np.sum(problem.differences(x)[rows] ** 2))
         freedoms = rows.sum() * described.shape[1] - unknown

@@ -123,7 +123,7 @@ class Page:
         self.changed = threading.Event()
         self._numbers_at = 0.0
         self._numbers_due = self._aimed = self._running = False
-        self.seen: FloatArray | None = None
+        self.initial_poses: FloatArray | None = None
         """Poses (N, nb, 4, 4) that the initial camera shows; None for those of the first scene."""
         self.dark, self.background = given.dark, 255
         """Whether the page is in dark mode, and the grey level of its background, 0 to 255."""
@@ -378,7 +378,7 @@ class Page:
     def show(self, scene: Scene) -> None:
         """Draw a scene, in the selected layers."""
         if not self._aimed:
-            self._aim(scene.poses[None] if self.seen is None else self.seen)
+            self._aim(scene.poses[None] if self.initial_poses is None else self.initial_poses)
         self._poses = scene.poses
         layers = [layer.draw(scene) if box.value else [] for layer, box in self._layers]
         layers = arranged(self._camera(), layers, scene.poses)

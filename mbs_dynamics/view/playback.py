@@ -64,7 +64,7 @@ class Playback:
         with page.main:
             self._controls(page.server.gui)
         q = np.concatenate([each.q[_thinned(len(each), 100)] for each in motions])
-        page.seen = forward_kinematics(model, q)
+        page.initial_poses = forward_kinematics(model, q)
 
     def _controls(self, gui: Any) -> None:
         self._play = gui.add_button("play or pause")
