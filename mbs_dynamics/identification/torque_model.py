@@ -47,14 +47,11 @@ class Equations(NamedTuple):
     """Samples per second."""
     name: str = ""
     """Name of the recording."""
-    start: float = 0.0
-    """Time of the first sample in the recording, in s."""
 
     def part(self, rows: slice) -> Equations:
         """Return a range of the samples."""
         A, b, qd, qdd, gravity = (x[rows] for x in self[:5])
-        start = self.start + (rows.start or 0) / self.rate
-        return Equations(A, b, qd, qdd, gravity, self.rate, self.name, start)
+        return Equations(A, b, qd, qdd, gravity, self.rate, self.name)
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class TorqueModel:
         gravity = mbs.gravity_torques(self.model, self.motion(q, qd, qdd, signals.rest)[0])
         sides = self.regressor(q, qd, qdd, signals.rest), signals.tau, gravity[:, self.places]
         A, b, g = (low_pass(x, rate, cutoff) for x in sides)
-        return Equations(A, b, qd, qdd, g, rate, signals.name, float(signals.t[0]))
+        return Equations(A, b, qd, qdd, g, rate, signals.name)
 
     def at_speed(self, speed: float, one: Equations, cutoff: float) -> Equations:
         """Return the equations of a motion with another speed of Coulomb friction."""

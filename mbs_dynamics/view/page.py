@@ -130,7 +130,6 @@ class Page:
         self.panel = True
         """Whether the robot is shown beside the panel, or else at the centre."""
         self._messages: dict[str, str] = {}
-        self._links = {frame.name: frame.body for frame in model.frames.values()}
         self.bodies = Bodies(self.server.scene, "robot")
         self.canvas = Canvas(self.server.scene, self.bodies, self.drawn.size)
         with self.server.atomic():
@@ -230,7 +229,7 @@ class Page:
     def _pick(self, part: Part) -> None:
         """Select the link of a part that was clicked, and show its name."""
         link = part.name.rpartition("/")[0]
-        if link not in self._links:  # a capsule, which is named after its ends
+        if link not in self._model.frames:  # a capsule, which is named after its ends
             link = "ground" if part.body == GROUND else self._model.bodies[part.body].name
         if link in self.body.options:
             self.body.value = link
@@ -279,7 +278,7 @@ class Page:
         self._set_theme(self.dark)
         gui.add_html(f"<style>{STYLE}</style>")
         self._status = gui.add_html("", visible=False)
-        self.tabs = tabs = gui.add_tab_group()
+        tabs = gui.add_tab_group()
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
         links = moving or list(model.frames)
         self.main = tabs.add_tab("Robot")
