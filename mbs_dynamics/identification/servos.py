@@ -108,17 +108,18 @@ def identify_servos(
     not those of the servos.
     """
     model = model.loaded()
+    carrying = model if loaded is None else model.with_payload(link, mass, com)
     notes: list[str] = []
     parts: list[_Part] = []
-    for series in recordings:
-        parts += _parts(_with_goals(series, model), model, None, notes)
-    if loaded is not None:
-        carrying = model.with_payload(link, mass, com)
-        parts += _parts(_with_goals(loaded, model), model, carrying, notes)
+    for series in [*recordings, *([] if loaded is None else [loaded])]:
+        found, remarks = _parts(series, model, carrying if series is loaded else None)
+        parts += found
+        notes += remarks
     joints = parts[0].joints
     servos = {}
     for j, name in enumerate(joints):
-        servos[name] = _servo(parts, j, model, loaded is not None, notes)
+        servos[name], remarks = _servo(parts, j, model, scaled=loaded is not None)
+        notes += remarks
     identification = None
     if loaded is not None:
         torques = [_with_torques(_with_goals(x, model), servos) for x in recordings]
@@ -193,11 +194,11 @@ class _Part(NamedTuple):
 
 
 def _parts(
-    series: TimeSeries, model: Model, carrying: Model | None, notes: list[str]
-) -> list[_Part]:
-    """Return the stretches of a recording; ``carrying`` is the model with the known load."""
-    stretches, remarks = stretches_of(replace(series, tau=series.goal), model)
-    notes += remarks
+    series: TimeSeries, model: Model, carrying: Model | None
+) -> tuple[list[_Part], list[str]]:
+    """Return the stretches of a recording, and notes; ``carrying`` has the known load."""
+    series = _with_goals(series, model)
+    stretches, notes = stretches_of(replace(series, tau=series.goal), model)
     cutoff = cutoff_of(stretches)
     torque_model = TorqueModel(model, stretches[0].series.joints, FRICTION_SPEEDS[0])
     parts = []
@@ -212,7 +213,7 @@ def _parts(
         described = equations.A[..., :rigid] @ torque_model.described()[:rigid]
         terms = joint_columns(equations.A)
         parts.append(_Part(torque_model.joints, signals, described, load, terms, cutoff))
-    return parts
+    return parts, notes
 
 
 class _Fit(NamedTuple):
@@ -259,8 +260,10 @@ def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any =
     return _Fit(delay, x, deviations, error, every)
 
 
-def _servo(parts: Sequence[_Part], j: int, model: Model, scaled: bool, notes: list[str]) -> Servo:
-    """Return the servo of joint j; append notes to ``notes``."""
+def _servo(
+    parts: Sequence[_Part], j: int, model: Model, *, scaled: bool
+) -> tuple[Servo, list[str]]:
+    """Return the servo of joint j, and notes."""
     name, source = parts[0].joints[j], parts[0].signals.name
     most = float(model.effort_limits[model.joint_names.index(name)])
 
@@ -291,6 +294,7 @@ def _servo(parts: Sequence[_Part], j: int, model: Model, scaled: bool, notes: li
             f"{source}: the goals of {name} do not explain its motion; the relative error is "
             f"{fit.error:.2g}. Are they the goals of this servo, and did nothing else move the arm?"
         )
+    notes = []
     if saturated:
         notes.append(f"{name}: {100.0 * saturated:.0f} % of the samples are near saturation")
     if deviation > KNOWN:
@@ -302,4 +306,4 @@ def _servo(parts: Sequence[_Part], j: int, model: Model, scaled: bool, notes: li
     stiffness = 1.0 / max(compliance, 1e-12)
     friction, damping, inertia = (stiffness * fit.x[1:4]).tolist()
     offset = float(fit.x[4])
-    return Servo(stiffness, damping, friction, inertia, offset, delay, deviation, fit.error)
+    return Servo(stiffness, damping, friction, inertia, offset, delay, deviation, fit.error), notes
