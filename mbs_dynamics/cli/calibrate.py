@@ -46,12 +46,12 @@ def add_commands(commands: Any) -> None:
     command.add("--point", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "poses of the link were measured: columns x, y, z, qx, qy, qz, qw, in the root link"
     command.flag("--measured", text)
-    text = "poses of a marker on the link were measured, in the frame of a camera anywhere"
+    text = "poses of a marker on the link were measured by a fixed camera at an unknown place"
     command.flag("--camera", text)
-    command.add("--holds", "link of another arm that the link held in all postures")
+    command.add("--holds", "link of another arm that the link of --tip held in all postures")
     command.flag("--placements", "find the placements of links as well, from many postures")
     command.output("--out", "URDF to write")
-    command.output("--json", "write the figures as JSON")
+    command.output("--json", "write the results as JSON")
     command.reading()
 
     purpose = "find signs and units of motors from still poses of an arm"

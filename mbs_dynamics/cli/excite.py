@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
     command.numbers(
         ("--duration", "duration, s", 20.0),
         ("--rate", "samples per second", 100.0),
-        ("--position", "largest share of the ranges of the joints", 0.9),
+        ("--position", "largest share of the position ranges", 0.9),
         ("--velocity", "largest share of the velocity limits", 0.5),
         ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 3.0),
         ("--torque", "largest share of the effort limits", 0.8),

@@ -77,7 +77,7 @@ def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -
     command = Command(commands, name, run, purpose, example)
     command.robot()
     command.gravity()
-    command.output("--json", "write the figures as JSON")
+    command.output("--json", "write the results as JSON")
     command.reading()
     return command
 

@@ -70,7 +70,7 @@ class Command:
         """Add the options that select a part of a robot and its base."""
         self.add("--root", "link to take as the ground (default: the root link)")
         self.add("--tip", "keep only the chain from the root to this link")
-        self.flag("--floating-base", "move the root link by a free joint")
+        self.flag("--floating-base", "give the root link a free joint to the ground")
 
     def gravity(self) -> None:
         """Add the option of gravity."""
@@ -204,10 +204,10 @@ def write_text(path: Path | None, text: str) -> None:
         print(f"wrote {path}")
 
 
-def write_json(path: Path | None, **figures: Any) -> None:
-    """Write figures as JSON, unless the path is None."""
+def write_json(path: Path | None, **results: Any) -> None:
+    """Write results as JSON, unless the path is None."""
     if path is not None:
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def remark(*texts: str, kind: str = "note") -> None:
