@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.view.cameras import Camera
 from mbs_dynamics.view.drawings import Drawing, Fixed, Labels
 
 CHARACTER, ROW = 5.2, 15.0
@@ -17,30 +17,6 @@ CHARACTER, ROW = 5.2, 15.0
 
 ROWS = 8
 """Largest number of rows by which a label is moved."""
-
-
-class Camera(NamedTuple):
-    """A pinhole camera with a level horizon."""
-
-    position: FloatArray
-    """(3,) in m."""
-    look_at: FloatArray
-    """(3,) point at the centre of the picture, in m."""
-    fov: float
-    """Vertical field of view in rad."""
-    height: float
-    """Height of the picture in pixels."""
-
-    def axes(self) -> FloatArray:
-        """Return the unit vectors to the right, up and forward, as rows (3, 3)."""
-        forward = self.look_at - self.position
-        right = np.cross(forward, [0.0, 0.0, 1.0])
-        up = np.cross(right, forward)
-        return np.stack([axis / np.linalg.norm(axis) for axis in (right, up, forward)])
-
-    def pixels_per_metre(self, depth: float) -> float:
-        """Return the scale of the picture at a depth in m."""
-        return float(0.5 * self.height / (depth * np.tan(0.5 * self.fov)))
 
 
 def arranged(

@@ -225,7 +225,8 @@ def write_html(page: Page, source: Source, path: Path) -> None:
     if path.suffix != ".html":
         raise ArgumentError(f"the file of a page must end in .html; got {str(path)!r}")
     check_writable("the page", path)
-    page.hide_panel()
+    page.cameras.panel = False  # a file has none
+    page.cameras.start(page.server.initial_camera)
     page.refresh(source)
     serializer = page.server.get_scene_serializer()
     if isinstance(source, Playback):
