@@ -41,16 +41,16 @@ def add_commands(commands: Any) -> None:
 
 def _excite(options: argparse.Namespace) -> int:
     job = Job(options)
-    room, model = job.room, job.model
-    limits = room.MotionLimits(
+    identification, model = job.identification, job.model
+    limits = identification.MotionLimits(
         options.position,
         options.velocity,
         options.acceleration,
         options.torque,
-        tuple(room.box_of(text, model.frames) for text in options.box),
+        tuple(identification.box_of(text, model.frames) for text in options.box),
     )
     with closing(Progress(100.0, what="planning the motion ", unit="%")) as progress:
-        excitation = room.plan_excitation(
+        excitation = identification.plan_excitation(
             model,
             options.duration,
             limits=limits,

@@ -138,7 +138,7 @@ class Page:
         return source if isinstance(source, Path) else None, packages
 
     def _add_lights(self) -> None:
-        """Add lights that reproduce the colours of the legend and cast no shadows (slow)."""
+        """Add lights that reproduce the colours of the legend without shadows, which are slow."""
         scene = self.server.scene
         scene.configure_default_lights(False)
         scene.configure_environment_map(None)
