@@ -93,7 +93,7 @@ def base_estimate(
     residual = (right - rows @ values).reshape(b.shape)
     variance = float(np.square(residual).sum() / max(residual.size - int(shown.sum()), 1))
     inverse = np.square(V[:, shown] / s[shown]).sum(axis=1)
-    spread = variance * inverse * correlated(residual, equations)
+    spread = variance * inverse * autocorrelation_time(residual, equations)
     hidden = np.square(V[:, ~shown]).sum(axis=1) > RANK
     deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
     names = torque_model.names
@@ -145,8 +145,11 @@ def weighted(A: FloatArray, b: FloatArray, weights: FloatArray) -> tuple[FloatAr
     return (A * weights[..., None]).reshape(-1, A.shape[-1]), (b * weights).ravel()
 
 
-def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
-    """Return the number of correlated samples that are worth one independent sample."""
+def autocorrelation_time(residual: FloatArray, equations: Sequence[Equations]) -> float:
+    """Return the largest integrated autocorrelation time of residuals (N, k), in samples.
+
+    This many successive samples have the information of one independent sample.
+    """
     counts, begin = [], 0
     for one in equations:
         part = residual[begin : begin + len(one.b)]
@@ -223,6 +226,7 @@ class ConsistentEstimate:
         return solutions[1:]
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Return the normal matrix (p, p) and right side (p,) of some of the equations."""
         X, right = weighted(self._A[rows], self._b[rows], self._weights[rows])
         return X.T @ X, X.T @ right
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.identification.data import Data
-from mbs_dynamics.identification.estimation import correlated
+from mbs_dynamics.identification.estimation import autocorrelation_time
 from mbs_dynamics.identification.preparation import recorded
 from mbs_dynamics.identification.torque_evidence import scaled
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, stacked
+from mbs_dynamics.identification.torque_model import joint_columns, stacked
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -49,15 +49,14 @@ def fitted_gains(
     """
     torque_model, equations, *_ = Data.read(model, [recording], check=False)
     A, currents = stacked(equations)
-    expected = A @ torque_model.described()
-    gains, each = {}, len(JOINT_TERMS)
+    expected, terms = A @ torque_model.described(), joint_columns(A)
+    gains: dict[str, float] = {}
     for j, joint in enumerate(torque_model.joints):
-        place = torque_model.rigid + each * j
-        columns = scaled(np.column_stack([expected[:, j], A[:, j, place : place + each]]))
+        columns = scaled(np.column_stack([expected[:, j], terms[:, j]]))
         fit = np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0]
         residual = currents[:, j] - columns @ fit
-        alike = correlated(residual[:, None], [one._replace(b=one.b[:, :1]) for one in equations])
-        variance = np.square(residual).mean() * alike * np.linalg.pinv(columns.T @ columns)[0, 0]
+        time = autocorrelation_time(residual[:, None], equations)
+        variance = np.square(residual).mean() * time * np.linalg.pinv(columns.T @ columns)[0, 0]
         if np.sqrt(variance) < CERTAIN * fit[0]:
             gains[joint] = float(np.linalg.norm(expected[:, j]) / fit[0])
     without = [joint for joint in torque_model.joints if joint not in {*gains, *known}]

@@ -15,7 +15,7 @@ from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     ConsistentEstimate,
-    correlated,
+    autocorrelation_time,
     weighted,
     weights_of,
 )
@@ -155,7 +155,7 @@ def identify_payload(
     if inertia.mass < LIGHTEST:
         raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
     residual = (right - rows @ parameters).reshape(rest.shape)
-    variance = float(np.square(residual).mean()) * correlated(residual, equations)
+    variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
     return PayloadEstimate(
