@@ -127,16 +127,20 @@ def identify_payload(
             f"without the load are {listed(arm.torque_model.joints)}. Give recordings in which "
             "the same joints have torques"
         )
+
+    # what the arm leaves of the torques, in the parameters of the load and of the joints: friction
+    # is fitted anew, since it may have changed
     x = torque_model.described() if arm is None else arm.x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     to_body = _to_body(frame)
     equations = []
-    for one in data.equations:  # friction is fitted anew, since it may have changed
+    for one in data.equations:
         A = np.concatenate([one.A[..., columns] @ to_body, one.A[..., torque_model.rigid :]], -1)
         equations.append(one._replace(A=A, b=one.b - one.A @ x))
     A, rest = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     check_weight(recording.name, link, A, rest + gravity, gravity)
+
     rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
     parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
@@ -148,12 +152,14 @@ def identify_payload(
             f"the torques show a load of {inertia.mass:.4g} kg on {link!r}, more than "
             f"{HEAVIEST:g} times the mass of the arm ({arm_mass:.4g} kg). {ADVICE}"
         )
+    # the checks need a model with the load
     carrying = (model if arm is None else arm.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
     notes = [*(arm.notes if arm else ()), *Data.read(carrying, [recording], speed).notes]
     if inertia.mass < LIGHTEST:
         raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
+
     residual = (right - rows @ parameters).reshape(rest.shape)
     variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]

@@ -72,8 +72,8 @@ class Posing:
         displacements (n,) from the neutral positions, see :func:`mbs_dynamics.displaced`; these are
         the positions of joints with one degree of freedom.
         """
-        self._page, self._drawn, self._bare = page, page.drawn, page.drawn.model
-        model = self._bare
+        self._page, self._drawn, self._model = page, page.drawn, page.drawn.model
+        model = self._model
         lower, upper = slider_ranges(model)
         self._postures = postures(model)
         first = self._postures.get("bent", self._postures["zero"])
@@ -85,7 +85,7 @@ class Posing:
         start = self._displacements()
         self._lower, self._upper = np.minimum(lower, start), np.maximum(upper, start)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
-        self._loaded: tuple[Any, ...] = ()
+        self._loads: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
         self._dragged_at = -DRAG_PAUSE
         with page.main:
@@ -97,7 +97,7 @@ class Posing:
         self._handle.on_update(self._dragged)
 
     def _controls(self, gui: Any) -> None:
-        model = self._bare
+        model = self._model
         with gui.add_folder(f"Joints, {self._angle} or m"):
             self._positions = self._sliders(
                 gui, self._lower, self._upper, self._displacements(), self._pose
@@ -123,14 +123,14 @@ class Posing:
         named.on_click(lambda event: self.move(self._postures[event.target.value]))
 
     def _displacements(self) -> FloatArray:
-        return np.asarray(difference(self._bare, self._bare.neutral(), self.q))
+        return np.asarray(difference(self._model, self._model.neutral(), self.q))
 
     def _sliders(
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
-        sliders: list[Any] = [None] * self._bare.n
-        names, unit = velocity_names(self._bare.joints), self._units
-        for limb, coordinates in limbs(self._bare).items():
+        sliders: list[Any] = [None] * self._model.n
+        names, unit = velocity_names(self._model.joints), self._units
+        for limb, coordinates in limbs(self._model).items():
             folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
             with folder:
                 for k in coordinates:
@@ -148,7 +148,7 @@ class Posing:
             v, k = self._displacements(), self._positions.index(event.target)
             v[k] = event.target.value / self._units[k]
             v = np.clip(v, self._lower, self._upper)  # since the ends of sliders are rounded
-            self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
+            self.q = np.asarray(displaced(self._model, self._model.neutral(), v))
             self._page.touch()
 
     def _drive(self, event: Any) -> None:
@@ -185,7 +185,7 @@ class Posing:
         if target is not None:
             self._reach(target, body)
         wrench = np.array([*self._moment.value, *self._force.value])
-        stands, poses = self._stands.value, forward_kinematics(self._bare, self.q)
+        stands, poses = self._stands.value, forward_kinematics(self._model, self.q)
         contacts = self._page.contacts(poses) if stands else ()
         scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
         if time.monotonic() - self._dragged_at > DRAG_PAUSE:
@@ -196,15 +196,15 @@ class Posing:
     def _load(self, body: str) -> None:
         """Update the gravity and the payload of the model if they have changed."""
         gravity, mass = tuple(self._gravity.value), float(self._mass.value)
-        if (gravity, mass, body) != self._loaded:
-            model = self._bare.with_gravity(gravity)
+        if (gravity, mass, body) != self._loads:
+            model = self._model.with_gravity(gravity)
             if mass > 0.0:
                 model = model.with_payload(body, mass)
-            self._drawn, self._loaded = DrawnModel.of(model), (gravity, mass, body)
+            self._drawn, self._loads = DrawnModel.of(model), (gravity, mass, body)
 
     def _reach(self, target: FloatArray, body: str) -> None:
         solution = inverse_kinematics(
-            self._bare,
+            self._model,
             target,
             body,
             q0=self.q,
