@@ -196,9 +196,9 @@ def estimated(
 def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ...]]:
     """Return the errors of the torques that a description predicts for a recording, and notes.
 
-    The error without friction is that of the whole recording. Friction is fitted to seven tenths of
-    it, and the error with friction is that of the other three. Raises TimeSeriesError for a
-    recording that cannot be used.
+    The error without friction is computed on the whole recording. Friction is fitted to seven
+    tenths of it, and the error with friction is computed on the other three. Raises
+    TimeSeriesError for a recording that cannot be used.
     """
     data = Data.read(model, [recording])
     known, held = _held_out(data.equations)
@@ -208,7 +208,7 @@ def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ..
 
 
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
-    """Return the norm of the residuals for parameters x, relative to that of all torques."""
+    """Return the norm of the residuals for parameters x over the norm of all torques."""
     A, b = stacked(equations)
     return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
 

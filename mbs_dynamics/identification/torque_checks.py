@@ -39,8 +39,7 @@ NOT_OF_LOAD, CERTAIN = 0.02, 3.0
 and number of standard errors by which the weight must be small."""
 
 CLOSE = 1.45
-"""Largest ratio between a factor and that of a suggested unit: described masses are rarely exact.
-"""
+"""Largest ratio of a factor to a suggested unit, since described masses are rarely exact."""
 
 COMMON = 4.5
 """Smallest factor of all joints that is refused. Smaller ones may be errors of the masses."""
@@ -99,7 +98,7 @@ Found = tuple[NDArray[np.bool_], FloatArray]
 
 
 def reversed_by_masses(evidence: Evidence) -> Found:
-    """Find joints whose torques fit those of the others with the opposite sign."""
+    """Find joints whose torques agree with the other joints if their signs are reversed."""
     changed = evidence.factors != 1.0
     return changed & bool((evidence.factors[changed] < 0.0).all()), evidence.factors
 
@@ -134,7 +133,7 @@ def scaled_everywhere(evidence: Evidence) -> Found:
 
 
 def exchanged(evidence: Evidence) -> Found:
-    """Find two joints whose exchanged torques agree far better with those of the others."""
+    """Find two joints whose torques agree far better with the other joints if exchanged."""
     torques, fit, found = evidence.torques, evidence.masses, evidence.none
     if fit is None:
         return found, evidence.ones
@@ -151,7 +150,7 @@ def exchanged(evidence: Evidence) -> Found:
 
 
 def scaled_by_masses(evidence: Evidence) -> Found:
-    """Find joints whose torques, divided by a factor, agree with those of the others."""
+    """Find joints whose torques agree with the other joints if divided by a factor."""
     return evidence.factors != 1.0, 1.0 / evidence.factors
 
 
@@ -214,43 +213,41 @@ CHECKS = (
     Check(
         exchanged,
         "the torques of {joints} are exchanged: common masses explain them far better the other "
-        "way round. Declare whose they are, as by --columns {exchange}",
+        "way round. Declare their joints, as in --columns {exchange}",
     ),
     Check(
         reversed_by_masses,
-        "the torques of {joints} have the opposite sign of those of the other joints: no masses "
-        "explain all of them; reverse them, as by --columns {declared}[-1 N m], or "
-        "check the joints' axes",
+        "the torques of {joints} have the opposite sign of the other torques: no masses explain "
+        "both. Reverse them, as in --columns {declared}[-1 N m], or check the joint axes",
     ),
     Check(
         without_gravity,
         "the measured torques are without gravity, or in another unit: shares of the description's "
         "gravity torques in them are {values}. Either this driver subtracts gravity, so that "
-        "masses cannot be identified, or the arm is mounted otherwise, see --gravity, or the "
+        "masses cannot be identified, or the arm is mounted in another way, see --gravity, or the "
         "torques are not in N m{likely}. {advice}",
     ),
     Check(
         reversed_by_description,
-        "the torques of {joints} have the opposite sign of those of the description; reverse them, "
-        "as by --columns {declared}[-1 N m], or check the joints' axes",
+        "the torques of {joints} have the opposite sign of the description's torques. Reverse "
+        "them, as in --columns {declared}[-1 N m], or check the joint axes",
     ),
     Check(
         scaled_everywhere,
-        "the torques are not those of the description; ratios to it are {values}: either all "
+        "the torques do not agree with the description; ratios to it are {values}: either all "
         "masses of the description are wrong by a factor of {factor:.3g}, or the torques are not "
         "in N m{likely}. {advice}",
         unless_stated=True,
     ),
     Check(
         scaled_by_masses,
-        "no masses explain the torques of all joints. They would with torques of {joints} divided "
-        "by a factor, beside those of the others: {values}. Are these in another unit, or "
-        "currents? State the unit, as in --columns {declared}[mN m], or give factors by "
-        "--gains",
+        "no masses explain the torques of all joints. They would if the torques of {joints} were "
+        "divided by a factor: {values}. Are these in another unit, or currents? State the unit, as "
+        "in --columns {declared}[mN m], or give factors by --gains",
     ),
     Check(
         joints_without_gravity,
-        "the torques of {joints} are without gravity, those of other joints have it: shares of the "
+        "the torques of {joints} are without gravity, unlike the other torques: shares of the "
         "description's gravity torques in them are {values}. They are not the torques about the "
         "axes of these joints, or the driver subtracts gravity there, or the description is wrong. "
         "{advice}",
@@ -264,7 +261,7 @@ CHECKS = (
     ),
     Check(
         perhaps_scaled,
-        "the torques of {joints} are not those of the description; ratios to it are {values}. "
+        "the torques of {joints} do not agree with the description; ratios to it are {values}. "
         "These poses do not show whether its masses are wrong or the torques are in another unit. "
         "Record more poses. {advice}",
         unless_stated=True,

@@ -121,8 +121,8 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
             likely.append(f"q=[{unit}]")
     raise series.error(
         f"positions in {series.columns_of('q', far)} are outside the limits of the description: "
-        f"those of {series.joints[j]} are {series.q[:, j].min():.4g} to "
-        f"{series.q[:, j].max():.4g}, its limits are {lower[j]:.4g} to {upper[j]:.4g} "
+        f"{series.joints[j]} is at {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, and "
+        f"its limits are {lower[j]:.4g} to {upper[j]:.4g} "
         f"{'rad' if turning else 'm'}. {_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. "
         "Per cent of the ranges and counts have no unit: convert them"
     )

@@ -236,7 +236,7 @@ def labelled(
 ) -> str:
     """Return the names of the joints of a mask (k,), separated by commas, for messages.
 
-    Columns are stated where their names differ from those of the grammar.
+    A column is stated if its name differs from ``<kind>_<joint>``.
     """
     return ", ".join(
         name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"
