@@ -10,7 +10,7 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli.description import Description
-from mbs_dynamics.cli.options import Command, table
+from mbs_dynamics.cli.options import Command
 from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.errors import shortened
 from mbs_dynamics.model.body import GROUND, preorder
@@ -50,11 +50,11 @@ def _count(options: argparse.Namespace) -> int:
         sizes = sorted(set(options.sizes))
         print("Forward dynamics of n revolute joints: multiplications / additions")
         rows = [[name, *map(str, row)] for name, row in forward_dynamics_counts(sizes).items()]
-        lines = table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
+        lines = _table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
     else:
         model = Description(options).drawn()
         print(f"{model.name}: multiplications / additions (the cheapest has a star)")
-        lines = table(OPERATIONS, list(_operation_rows(model)))
+        lines = _table(OPERATIONS, list(_operation_rows(model)))
     print("\n".join(lines))
     return 0
 
@@ -74,12 +74,12 @@ def _described(model: mbs.Model) -> Iterable[str]:
         f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
     )
     yield from ("", "Tree")
-    yield from table(
+    yield from _table(
         ["body", "joint", "type", "axis", "mass kg", "centre of mass m", "merged links"],
         list(_tree_rows(model)),
     )
     yield from ("", "Joints (SI units: rad, m, N m, N)")
-    yield from table(
+    yield from _table(
         ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
         list(_joint_rows(model)),
     )
@@ -150,3 +150,11 @@ def _vector(x: Any) -> str:
 
 def _number(x: float | None) -> str:
     return "-" if x is None else f"{x:.5g}"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> Iterable[str]:
+    """Yield a table with columns as wide as their contents; empty columns are omitted."""
+    used = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    widths = {k: max(len(line[k]) for line in [header, *rows]) for k in used}
+    for row in (header, ["-" * widths.get(k, 0) for k in range(len(header))], *rows):
+        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in used).rstrip()

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +214,3 @@ def remark(*texts: str, kind: str = "note") -> None:
     """Print remarks to the standard error."""
     for text in texts:
         print(f"{kind}: {text}", file=sys.stderr)
-
-
-def table(header: list[str], rows: list[list[str]]) -> Iterable[str]:
-    """Yield a table with columns as wide as their contents; empty columns are omitted."""
-    used = [k for k in range(len(header)) if any(row[k] for row in rows)]
-    widths = {k: max(len(line[k]) for line in [header, *rows]) for k in used}
-    for row in (header, ["-" * widths.get(k, 0) for k in range(len(header))], *rows):
-        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in used).rstrip()
