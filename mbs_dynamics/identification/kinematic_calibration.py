@@ -292,7 +292,7 @@ class _Estimation:
         return np.asarray(xi)
 
     def model_of(self, x: FloatArray) -> Model:
-        """Return the model with the placements of x."""
+        """Return the model with these placements."""
         pairs = zip(self.bodies, self.twists(x), strict=True)
         return self.model.with_placements({b.name: b.home_rel @ se3.exp(xi) for b, xi in pairs})
 

@@ -202,7 +202,7 @@ class TimeSeries:
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
                 column = self.column(f"q_{name}")
                 raise self.error(
-                    f"{joint} is prismatic, but the declared unit of {column!r} is one of angle. "
+                    f"{joint} slides, but the declared unit of {column!r} is one of angle. "
                     f"Declare a length, as in --columns {column}=q_{joint}[m]"
                 )
         sources = {"t": self.column("t")} | {

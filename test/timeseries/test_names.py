@@ -103,7 +103,7 @@ def test_joints_that_slide_have_no_angles(tmp_path):
     columns = {
         f"q_{old}": f"q_{new}" for old, new in zip(("arm", "lift"), model.joint_names, strict=True)
     }
-    with pytest.raises(TimeSeriesError, match=r"is prismatic, but .*angle.*\[m\]"):
+    with pytest.raises(TimeSeriesError, match=r"slides, but .*angle.*\[m\]"):
         TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
     columns["q_lift"] += "[m]"
     found = TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
