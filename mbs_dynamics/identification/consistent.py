@@ -91,7 +91,6 @@ class ConsistentLeastSquares:
         """Coordinates y (p,) of the prior."""
         self.description[: 10 * nb] = np.tile([float(a == b) for a, b in PAIRS], nb)
         self.description[self._positive] = 1.0
-        self._linear = self.description.copy()
 
     def value(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> float:
         """Return 1/2 y^T G y - g^T y + weight D; infinite for inconsistent parameters."""
@@ -101,7 +100,8 @@ class ConsistentLeastSquares:
             return float("inf")
         logarithms = np.log(eigenvalues).sum() + np.log(positive).sum()
         offsets = 0.5 * np.square(y[self._offsets]).sum()
-        return float(0.5 * y @ G @ y - g @ y + weight * (self._linear @ y - logarithms + offsets))
+        divergence = self.description @ y - logarithms + offsets  # the first term is the trace
+        return float(0.5 * y @ G @ y - g @ y + weight * divergence)
 
     def solve(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> FloatArray:
         """Return the minimum by Newton's method from y, with steps that stay feasible."""
@@ -109,7 +109,7 @@ class ConsistentLeastSquares:
         for _ in range(STEPS):
             P = self._matrices(y)
             parts = np.einsum("bij,kjl->bkil", np.linalg.inv(P), UNITS)
-            gradient, hessian = G @ y - g + weight * self._linear, G.copy()
+            gradient, hessian = G @ y - g + weight * self.description, G.copy()
             gradient[: 10 * self._nb] -= weight * np.einsum("bkii->bk", parts).ravel()
             blocks = weight * np.einsum("bkij,blji->bkl", parts, parts)
             for i, block in enumerate(blocks):

@@ -64,13 +64,9 @@ class Choice(NamedTuple):
     """Result of cross-validation."""
 
     weight: float
-    errors: tuple[float, ...]
-    """Relative error of the predicted blocks, for each of WEIGHTS."""
-
-    @property
-    def best(self) -> float:
-        """The error for the chosen weight."""
-        return self.errors[int(np.argmin(np.abs(WEIGHTS - self.weight)))]
+    """One of WEIGHTS."""
+    error: float
+    """Relative error of the predicted blocks."""
 
 
 def base_estimate(
@@ -207,9 +203,9 @@ class ConsistentEstimate:
         total_error = squares.sum(axis=0)
         best = int(np.argmin(total_error))
         spread = squares[:, best].std() * np.sqrt(len(blocks))
-        near = np.flatnonzero(total_error <= total_error[best] + spread)
-        errors = np.sqrt(total_error / np.square(self._b).sum())
-        return Choice(float(WEIGHTS[near[0]]), tuple(errors.tolist()))
+        chosen = int(np.flatnonzero(total_error <= total_error[best] + spread)[0])
+        error = np.sqrt(total_error[chosen] / np.square(self._b).sum())
+        return Choice(float(WEIGHTS[chosen]), float(error))
 
     def estimate(self, weight: float) -> FloatArray:
         """Return the parameters (p,) for a weight of the distance to the description."""

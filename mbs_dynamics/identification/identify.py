@@ -186,7 +186,7 @@ def estimated(
     errors = Errors(
         relative_error(judged, torque_model.described()),
         relative_error(judged, friction_estimate(torque_model, known)),
-        relative_error(held, x) if held else choice.best,
+        relative_error(held, x) if held else choice.error,
     )
     base = base_estimate(torque_model, known, independent)
     every = tuple(dict.fromkeys(notes))

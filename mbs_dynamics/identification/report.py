@@ -90,7 +90,7 @@ def report(result: Identification, title: str) -> str:
         ),
         consistent="All" if result.consistent else "Not all",
         weight=f"{result.choice.weight:g}",
-        best=f"{100 * result.choice.best:.2f} %",
+        best=f"{100 * result.choice.error:.2f} %",
         advice=_advice(result),
         cutoff=f"{result.cutoff:.3g}",
         figure=_figure(result),
