@@ -11,7 +11,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import is_consistent
-from mbs_dynamics.identification.data import Data
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     ConsistentEstimate,
@@ -118,7 +118,7 @@ def identify_payload(
     """
     frame = model.with_payload(link, 0.0).frames[link]  # raises for a link that carries no load
     arm = None if without is None else identify(model, [without])
-    speed = 0.05 if arm is None else arm.torque_model.friction_speed
+    speed = FRICTION_SPEEDS[1] if arm is None else arm.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
     torque_model = data.torque_model
     if arm is not None and arm.torque_model.joints != torque_model.joints:
