@@ -166,7 +166,9 @@ class Declarations:
         self.rate: float | None = None
         """Rows per second, if times are row numbers."""
         self._quantities: dict[str, str] = {}
+        """Units in brackets, or IGNORED, by quantity."""
         self._columns: dict[str, str] = {}
+        """Meanings by column, or by the beginning of names of columns."""
         for name, text in given.items():
             if rows := re.fullmatch(r"rows\s*/\s*(\S+)", text):
                 self.rate = number(rows[1])
