@@ -241,9 +241,9 @@ CHECKS = (
     ),
     Check(
         scaled_by_masses,
-        "no masses explain the torques of all joints. They would if the torques of {joints} were "
-        "divided by a factor: {values}. Are these in another unit, or currents? State the unit, as "
-        "in --columns {declared}[mN m], or give factors by --gains",
+        "no masses explain the torques of all joints. They would with the torques of {joints} "
+        "divided by a factor, if the others are right: {values}. Are these in another unit, or "
+        "currents? State the unit, as in --columns {declared}[mN m], or give factors by --gains",
     ),
     Check(
         joints_without_gravity,
