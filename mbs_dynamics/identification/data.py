@@ -31,17 +31,17 @@ FRICTION_SPEEDS = (0.02, 0.05, 0.1)
 
 
 class Data(NamedTuple):
-    """Recordings of the same joints as equations of their torques."""
+    """Recordings of the same joints, motions or still poses, as equations of their torques."""
 
     torque_model: TorqueModel
     equations: list[Equations]
-    cutoff: float
-    """Frequency in Hz below which torques are compared."""
-    notes: list[str]
-    names: tuple[str, ...]
-    """Names of the recordings."""
     independent: BaseParameters
-    """Parameter combinations that motions of the joints can determine."""
+    """Parameter combinations that such data can determine."""
+    notes: list[str]
+    cutoff: float = 0.0
+    """Frequency in Hz below which torques are compared; 0 for still poses."""
+    names: tuple[str, ...] = ()
+    """Names of the recordings of motions."""
 
     @classmethod
     def read(
@@ -53,7 +53,7 @@ class Data(NamedTuple):
         cutoff: float | None = None,
         check: bool = True,
     ) -> Data:
-        """Return the equations of recordings, below ``cutoff`` in Hz.
+        """Return the equations of motions, below ``cutoff`` in Hz.
 
         By default the cutoff frequency follows from the motion. Raises TimeSeriesError for
         recordings that cannot be used and, unless ``check`` is False, for torques that cannot be
@@ -77,7 +77,7 @@ class Data(NamedTuple):
                     ", ".join(names), given, _torques(torque_model, others, columns, masses)
                 )
             notes += check_torques(", ".join(names), given, stated="tau" in declared)
-        return cls(torque_model, equations, cutoff, notes, names, independent)
+        return cls(torque_model, equations, independent, notes, cutoff, names)
 
 
 def _by_ranges(

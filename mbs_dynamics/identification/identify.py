@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import is_consistent
@@ -162,23 +161,21 @@ def identify(
     if not held:
         known, held = _held_out(known)
     torque_model = replace(torque_model, friction_speed=speed)
-    found = estimated(torque_model, known, held, notes, data.independent, progress)
-    return replace(found, cutoff=data.cutoff, recordings=data.names)
+    return estimated(data._replace(torque_model=torque_model, notes=notes), known, held, progress)
 
 
 def estimated(
-    torque_model: TorqueModel,
+    data: Data,
     known: Sequence[Equations],
     held: Sequence[Equations],
-    notes: Sequence[str],
-    independent: BaseParameters,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Identification:
     """Return the consistent parameters that best fit ``known`` data, with the errors on ``held``.
 
-    Without ``held`` data the error is that of cross-validation. ``independent`` are the base
-    parameters that such data can determine.
+    Both are parts of the equations of ``data``, or ``held`` are those of another recording. Without
+    ``held`` the error is that of cross-validation.
     """
+    torque_model = data.torque_model
     bodies = torque_model.described()[: torque_model.rigid].reshape(-1, 10)
     estimate = ConsistentEstimate(bodies, known)
     choice = estimate.cross_validated(progress)
@@ -188,9 +185,18 @@ def estimated(
         relative_error(judged, friction_estimate(torque_model, known)),
         relative_error(held, x) if held else choice.error,
     )
-    base = base_estimate(torque_model, known, independent)
-    every = tuple(dict.fromkeys(notes))
-    return Identification(torque_model, x, 0.0, errors, choice, base, tuple(judged), every)
+    base, notes = base_estimate(torque_model, known, data.independent), dict.fromkeys(data.notes)
+    return Identification(
+        torque_model,
+        x,
+        data.cutoff,
+        errors,
+        choice,
+        base,
+        tuple(judged),
+        tuple(notes),
+        data.names,
+    )
 
 
 def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ...]]:

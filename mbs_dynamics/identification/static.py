@@ -15,7 +15,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
 from mbs_dynamics.identification.torque_checks import check_torques, check_weight
@@ -52,18 +52,14 @@ class StaticIdentification(NamedTuple):
 
 
 class StillData(NamedTuple):
-    """Equations of the torques of still poses, which have passed the checks."""
+    """Still poses whose torques have passed the checks."""
 
-    torque_model: TorqueModel
-    independent: BaseParameters
-    """Parameter combinations that still poses can determine."""
-    equations: Equations
-    """The equation of a joint at its limit is 0 = 0."""
+    data: Data
+    """One set of equations; the equation of a joint at its limit is 0 = 0."""
     q: FloatArray
     """(N, k) the poses, in rad or m."""
     pairs: int
     """Number of poses approached from several sides."""
-    notes: list[str]
 
     @classmethod
     def read(cls, model: Model, recording: TimeSeries) -> StillData:
@@ -113,7 +109,7 @@ class StillData(NamedTuple):
                 "no pose was approached from both sides: the friction of joints at rest is in the "
                 "result"
             )
-        return cls(torque_model, independent, equations, q, pairs, notes)
+        return cls(Data(torque_model, [equations], independent, notes), q, pairs)
 
 
 def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification:
@@ -125,12 +121,10 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     held-out poses. Raises TimeSeriesError for too few poses, for a motion, or for torques that
     cannot be those of the arm.
     """
-    poses = StillData.read(model, recording)
-    torque_model, independent = poses.torque_model, poses.independent
-    found = estimated(torque_model, [poses.equations], [], poses.notes, independent)
-    pose = _next_pose(torque_model, independent, poses.q)
-    next_pose = dict(zip(torque_model.joints, pose.tolist(), strict=True))
-    return StaticIdentification(found, len(poses.q), poses.pairs, next_pose)
+    data, q, pairs = StillData.read(model, recording)
+    pose = _next_pose(data.torque_model, data.independent, q)
+    next_pose = dict(zip(data.torque_model.joints, pose.tolist(), strict=True))
+    return StaticIdentification(estimated(data, data.equations, []), len(q), pairs, next_pose)
 
 
 def _is_motion(q: FloatArray, poses: int) -> bool:
