@@ -35,20 +35,6 @@ FIXED = "the joint is fixed"
 NOT_REPORTED = "not reported yet"
 
 
-class Efforts(NamedTuple):
-    """Measured joint torques."""
-
-    tau: FloatArray
-    """(n,) in N m or N; NaN where it is unknown."""
-    why_not: str = ""
-    """Why some or all are unknown; empty if none is."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all are known."""
-        return not self.why_not
-
-
 class Reading(NamedTuple):
     """A clean state, merged of all messages. The arrays are buffers: valid until the next read."""
 
@@ -58,8 +44,10 @@ class Reading(NamedTuple):
     """(n,) velocities in rad/s or m/s; None if that of a joint is unknown."""
     why_no_velocity: str
     """Why ``qd`` is None."""
-    efforts: Efforts
-    """Joint torques of the latest message of each joint."""
+    tau: FloatArray
+    """(n,) efforts in N m or N of the latest message of each joint; NaN where none is known."""
+    why_no_effort: str
+    """Why some or all efforts are unknown; empty if none is."""
     stamp: int
     """The newest time stamp of the joints, in ns; 0 if this message has none."""
     repeated: bool
@@ -160,7 +148,8 @@ class JointInput:
             self._q,
             None if why_not else self._qd,
             why_not,
-            Efforts(self._tau, self._summary("effort", self._no_effort)),
+            self._tau,
+            self._summary("effort", self._no_effort),
             max(self.stamps) if stamp else 0,
             not new,
         )
