@@ -23,7 +23,7 @@ from mbs_dynamics.control.period.following import Traced, period_of
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.records import State
 from mbs_dynamics.control.period.sentences import problems
-from mbs_dynamics.control.period.settings import law_settings
+from mbs_dynamics.control.period.settings import joint_settings, lead_settings, link_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
 from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.errors import ArgumentError
@@ -149,16 +149,10 @@ class LawInForce:
         """Return the settings that a law states, by name."""
         model, joints = self._running.model, self._running.joints
         if isinstance(law, JointImpedance):
-            stated = law_settings(model, joints, joint_law=law)
-            names = [name for name in stated if name.startswith("joint_")]
-        elif isinstance(law, CartesianImpedance):
-            stated = law_settings(model, joints, link_law=law)
-            names = [name for name in stated if name.startswith(("link_", "posture_"))]
-        else:
-            lead = getattr(law, "lead", None)
-            stated = law_settings(model, joints, own_lead=lead)
-            names = ["own_lead", "own_link_lead"]
-        return {name: stated[name] for name in names}
+            return joint_settings(model, joints, law)
+        if isinstance(law, CartesianImpedance):
+            return link_settings(law)
+        return lead_settings(model, joints, getattr(law, "lead", None))
 
     def check(self, t: float) -> None:
         """Raise ArgumentError if a law of a user cannot be in force at the present state."""

@@ -51,7 +51,7 @@ class Motion:
         self._low = np.where(low < high, low, -np.inf)
         self._high = np.where(low < high, high, np.inf)
         self.law, self.link = laws.FLOAT, ""
-        self.at_once = self.motion = self.prefers = 0.0
+        self.motion = self.prefers = 0.0
         self.follows = references.STOP
         self.target = np.zeros(model.n)
         self.target_qd = np.zeros(model.n)
@@ -72,7 +72,7 @@ class Motion:
         exists, holds = self.holder
         return Request(
             action, float(sends), float(settle), doubt, float(exists), float(holds),
-            self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
+            self.law, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class Motion:
         if (law in laws.OF_LINKS, link) != (self.law in laws.OF_LINKS, self.link):
             self.stop()
             self._kinematics = None
-        self.law, self.link, self.at_once = law, link, 0.0
+        self.law, self.link = law, link
 
     def stop(self) -> None:
         """Come to rest."""

@@ -12,9 +12,12 @@ from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.laws import AnyLaw, law_from
-from mbs_dynamics.control.laws.cartesian_impedance import AXES, CartesianImpedance
-from mbs_dynamics.control.laws.impedance import RATIOS
-from mbs_dynamics.control.laws.joint_impedance import JointImpedance
+from mbs_dynamics.control.laws.impedance import (
+    AXES,
+    RATIOS,
+    CartesianImpedance,
+    JointImpedance,
+)
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import (
