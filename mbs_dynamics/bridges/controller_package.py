@@ -255,7 +255,7 @@ def _vectors(layouts: Period, given: Settings) -> dict[str, str]:
     """
     n = layouts.model.n
     settings = layouts.settings.packed(given).astype(float)
-    state = layouts.state.packed(initial(layouts, given)).astype(float)
+    state = layouts.state.packed(initial(given)).astype(float)
     limited = given.low > -NEVER
     middle = np.where(limited, 0.5 * (given.spring_low + given.spring_high), 0.0)
     amplitude = np.where(limited, 0.1 * (given.spring_high - given.spring_low), 0.3)

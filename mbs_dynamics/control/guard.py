@@ -92,7 +92,7 @@ class Guard:
         joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
         self.model, self.joints = model, joints
-        self.settings, self._options = settings, options
+        self.settings = settings
         file = settings.collision_file
         self._thresholds = read_bounds(file, model) if file else None
         self.loads = link_loads(model)
@@ -228,17 +228,6 @@ class Guard:
         """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
         self._request(t, transitions.DISABLE)
 
-    def hold(self, t: float) -> list[str]:
-        """Let the drives hold the arm where it is; return what forbids that, empty if they do.
-
-        Torques need not have been enabled before.
-        """
-        problem = self.input_problem(t)
-        if problem:
-            return [problem]
-        self._request(t, transitions.HOLD)
-        return []
-
     def clear(self, t: float) -> None:
         """Forget the fault, once it has stopped the torques. Whoever holds the arm goes on."""
         self._request(t, transitions.CLEAR)
@@ -355,7 +344,7 @@ class Guard:
         if settings.algorithm != self.settings.algorithm:
             traced = self.running.function.traced
             self.running.retrace(Period(self.model, settings.algorithm, traced))
-        self.settings, self._options = settings, options
+        self.settings = settings
         before = self.running.given
         given = period_settings(
             self.model,

@@ -34,6 +34,7 @@ from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -143,7 +144,11 @@ class GuardedArm(Guard):
         """
         if not self.motors.can_hold:
             return ["the drives cannot hold the arm: kp is 0 in the table of motors"]
-        return super().hold(t)
+        problem = self.input_problem(t)
+        if problem:
+            return [problem]
+        self._request(t, transitions.HOLD)
+        return []
 
     def load(
         self,
@@ -179,19 +184,12 @@ class GuardedArm(Guard):
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:
         """Put the time, and what frames report, into the sample."""
-        measured = self.motors.measured(frames)
-        running = self.running
-        if len(measured.joints) == self.model.n and not measured.apart:
-            _, q, qd, tau, stamps, errors, temperatures, _, _ = measured
-            running.fill_sample(t, stamps, stamps, (q, qd, tau), errors, temperatures)
-        else:
-            running.clear_sample(t)
-            x, k = running.sample, [self.joints[place] for place in measured.joints]
-            x.stamp[k] = x.received[k] = measured.stamps
-            x.q[k], x.qd[k], x.effort[k] = measured[1:4]
-            x.error[k], x.temperature[k] = measured.errors, measured.temperatures
-            x.apart[k] = measured.apart or 0.0
-            x.reported[k] = 1.0
+        measured, running = self.motors.measured(frames), self.running
+        joints, *states, stamps, errors, temperatures, _, apart = measured
+        places = [self.joints[k] for k in joints]
+        running.report(t, places, stamps, stamps, states, errors, temperatures)
+        if apart:
+            running.sample.apart[places] = apart
         if len(self.nudge):
             running.sample.nudge[self.joints] = self.nudge
         if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):

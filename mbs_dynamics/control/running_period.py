@@ -53,7 +53,7 @@ class RunningPeriod:
         self.model, self.joints, self.function = model, list(joints), function
         self.use(given)
         function.verify(self._settings)
-        self._state: FloatArray = function.state.packed(initial(function, given)).astype(float)
+        self._state: FloatArray = function.state.packed(initial(given)).astype(float)
         self._record: State | None = None
         """The fields of the state, once they are read."""
         for k, position in fixed.items():
@@ -108,42 +108,34 @@ class RunningPeriod:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
         self._pack(self._sample, 0, t, *self._unreported, *self._rest)
 
-    def fill_sample(
+    def report(
         self,
         t: float,
+        joints: Sequence[int],
         stamps: Sequence[float],
         received: Sequence[float],
         states: Sequence[Sequence[float]],
         errors: Sequence[float] = (),
         temperatures: Sequence[float] = (),
     ) -> None:
-        """Begin the sample of a period at time ``t`` with what all joints report, each (n,).
+        """Begin the sample of a period at time ``t`` with the reports of some joints, each (k,).
 
-        ``stamps`` are the times of measurement in s, and ``states`` positions, velocities and
-        efforts.
+        ``joints`` are their coordinates, ascending, ``stamps`` the times of measurement in s, and
+        ``states`` positions, velocities and efforts.
         """
-        q, qd, efforts = states
-        self._pack(
-            self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
-            *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
-        )  # fmt: skip
-
-    def report(
-        self, t: float, joints: Sequence[int], stamp: float, states: Sequence[Sequence[float]]
-    ) -> None:
-        """Begin the sample of a period at time ``t`` with the states of some joints.
-
-        ``joints`` (k,) are their coordinates, ascending, ``stamp`` is the time of measurement in s,
-        and ``states`` are positions, velocities and efforts, each (k,).
-        """
-        n = self.model.n
-        if len(joints) == n:
-            self.fill_sample(t, [stamp] * n, [t] * n, states)
+        if len(joints) == self.model.n:
+            q, qd, efforts = states
+            self._pack(
+                self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
+                *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
+            )  # fmt: skip
             return
         self.clear_sample(t)
         x, k = self.sample, list(joints)
-        x.stamp[k], x.received[k], x.reported[k] = stamp, t, 1.0
+        x.stamp[k], x.received[k], x.reported[k] = stamps, received, 1.0
         x.q[k], x.qd[k], x.effort[k] = states
+        if errors:
+            x.error[k], x.temperature[k] = errors, temperatures
 
     def expect_law(self) -> None:
         """State in the sample that its torques ``law`` are those of a law that moves the arm."""

@@ -65,7 +65,7 @@ def export_period(
     constants = {
         f"const {prefix}_Settings {prefix}_settings": _initializer(layouts.settings, given, suffix),
         f"const {prefix}_State {prefix}_initial": _initializer(
-            layouts.state, initial(layouts, given), suffix
+            layouts.state, initial(given), suffix
         ),
     }
     inputs = {

@@ -54,7 +54,6 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
-    sizes_of,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
 from mbs_dynamics.errors import BackendError
@@ -79,7 +78,7 @@ class Period:
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
         self.model, self.traced, self.representation = carrying, traced, representation
-        sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
+        sizes = {"n": model.n, "b": carrying.nb, "checks": len(checks.CHECKS)}
         self.state = Layout(State, sizes)
         self.sample = Layout(Sample, sizes)
         self.request = Layout(Request, sizes)
@@ -113,7 +112,7 @@ class Period:
         """Raise BackendError if gravity torques of compiled code differ from the equations."""
         verify(self._torques, mbs.gravity_torques, self.model)
         p, n, rng = self.settings.unpacked(settings), self.model.n, np.random.default_rng(0)
-        state = self.state.packed(initial(self, p)).astype(float)
+        state = self.state.packed(initial(p)).astype(float)
         zero, one = np.zeros(n), np.ones(n)
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
@@ -318,9 +317,8 @@ def period(
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 
 
-def initial(layouts: Period, p: Settings) -> State:
+def initial(p: Settings) -> State:
     """Return the state of an arm of which nothing is known, with what is set in force."""
-    n = layouts.model.n
     unknown = dict.fromkeys(State._fields, 0.0)
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
@@ -341,7 +339,7 @@ def initial(layouts: Period, p: Settings) -> State:
     unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
-    filled = State(**unknown)._replace(
+    return State(**unknown)._replace(
         **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
         pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
@@ -349,7 +347,3 @@ def initial(layouts: Period, p: Settings) -> State:
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
         spring_low=low, spring_high=high,
     )  # fmt: skip
-    vector = layouts.state.packed(filled).astype(float)
-    assert vector.size == layouts.state.size
-    assert n == len(p.effort)
-    return layouts.state.unpacked(vector)

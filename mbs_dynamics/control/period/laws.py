@@ -26,7 +26,7 @@ FLOAT, JOINT, LINK, OWN_JOINT, OWN_LINK = 0.0, 1.0, 2.0, 3.0, 4.0
 """Laws: gravity compensation alone; impedance of the joints, and of a link; laws that are called
 before the period, and follow a reference of joints, or of a link."""
 
-OF_JOINTS, OF_LINKS, OWN = (JOINT, OWN_JOINT), (LINK, OWN_LINK), (FLOAT, OWN_JOINT, OWN_LINK)
+OF_JOINTS, OF_LINKS = (JOINT, OWN_JOINT), (LINK, OWN_LINK)
 
 RELEASED = 0.8, 0.4
 """Speeds in rad/s and m/s that springs may give to an arm that comes free at the lead."""

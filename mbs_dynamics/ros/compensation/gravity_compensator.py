@@ -435,7 +435,9 @@ class GravityCompensator:
     def _report(self, arm: Guard, states: States, stamp: int, now: float) -> None:
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
-        arm.running.report(now, states.joints, 1e-9 * (stamp - self._epoch), states[1:])
+        joints, *measured = states
+        count, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
+        arm.running.report(now, joints, [measured_at] * count, [now] * count, measured)
         if self._other and not self.settings.velocity_from_position:
             qd = arm.running.sample.qd
             rates = qd[self._other]
