@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws that are called before the period: functions in Python that users state.
+"""Laws that are called before the period: Python functions of users.
 
 The period computes their references, and blends their torques with those of its own laws. From one
-law that is called to another, or to none, torques go along a straight line in ``switch_time``.
+called law to another, or to none, torques change linearly over ``switch_time``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def name_of(law: Any) -> str:
 
 
 class CalledLaws:
-    """The law that is called, and the one that fades.
+    """The law that is called, and the one that fades out.
 
-    A law of the period takes the place of None: its torques fade in the period.
+    A law of the period counts as None here: the period fades its torques.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class CalledLaws:
 
     @property
     def idle(self) -> bool:
-        """Whether none is called."""
+        """Whether no law is called."""
         return self.law is None and self._before is None
 
     def switch(self, law: Law | None, now: float, time: float, *, fades: bool) -> None:
@@ -59,11 +59,11 @@ class CalledLaws:
         return now < self._begun_at + self._time
 
     def restart(self) -> None:
-        """Drop the law that fades."""
+        """Drop the law that fades out."""
         self._before, self._time = None, 0.0
 
     def drop(self) -> None:
-        """Call none any more."""
+        """Call no law any more."""
         self.law = self._before = None
 
     def added(

@@ -22,7 +22,7 @@ from mbs_dynamics.model.model import Model
 
 
 class Reported(NamedTuple):
-    """Fields of the state whose changes are put into words; see State."""
+    """Fields of the state whose changes are reported in words; see State."""
 
     mode: float
     fault: float
@@ -38,7 +38,7 @@ class RunningPeriod:
 
     Parameters: ``joints`` (m,) are the coordinates of the commanded joints, ``function`` is the
     compiled period, ``given`` are the first settings, and ``fixed`` the positions of joints that
-    report no state, by coordinate. Call :meth:`follow` before the first period. Raises
+    report no state, by coordinate. Call :meth:`set_request` before the first period. Raises
     BackendError if compiled code differs from the equations.
     """
 
@@ -74,12 +74,12 @@ class RunningPeriod:
         self._unreported, self._rest = row[1 : 1 + 8 * n], row[1 + 8 * n :]
         self._ones, self._zeros, self._unknown = [1.0] * n, [0.0] * n, [math.nan] * n
         self._in_force: tuple[Any, ...] = ()
-        self._followed: FloatArray = np.zeros(0)
+        self._request: FloatArray = np.zeros(0)
 
     # -- settings and requests ---------------------------------------------------------------------
 
     def use(self, given: Settings) -> None:
-        """Put all settings in force; numbers change by the ramps of the period."""
+        """Put all settings in force; the period ramps those that must not jump."""
         self.given = given
         self._settings: FloatArray = self.function.settings.packed(given).astype(float)
 
@@ -91,13 +91,13 @@ class RunningPeriod:
             self._settings[self.function.settings.places[name]] = np.ravel(value)
 
     def retrace(self, function: Period) -> None:
-        """Go on with a period that computes other laws."""
+        """Continue with a period that computes other laws."""
         if function is not self.function:
             self.function, self._history = function, History(function, self._state)
 
-    def follow(self, request: Request) -> None:
-        """State the request of the next periods."""
-        self._followed = self._packed(request)
+    def set_request(self, request: Request) -> None:
+        """Set the request of the next periods."""
+        self._request = self._packed(request)
 
     def _packed(self, request: Request) -> FloatArray:
         return np.asarray(self.function.request.packed(request), dtype=float)
@@ -138,7 +138,7 @@ class RunningPeriod:
             x.error[k], x.temperature[k] = errors, temperatures
 
     def expect_law(self) -> None:
-        """State in the sample that its torques ``law`` are those of a law that moves the arm."""
+        """State in the sample that a law moves the arm by its torques ``law``."""
         self._sample[self.function.sample.places["floats"]] = 0.0
 
     def _silence(self, t: float) -> FloatArray:
@@ -154,7 +154,7 @@ class RunningPeriod:
 
     def run(self) -> list[float]:
         """Run a period; return its output as a row, of the fields of ``Output`` in records.py."""
-        self._run(self._sample, self._followed)
+        self._run(self._sample, self._request)
         assert self._result is not None
         row: list[float] = self._result.output.tolist()
         return row
@@ -164,7 +164,7 @@ class RunningPeriod:
         self._run(self._silence(t), self._packed(request))
 
     def _run(self, sample: FloatArray, request: FloatArray) -> None:
-        self._history.note(self._state, sample, request, self._settings)
+        self._history.store(self._state, sample, request, self._settings)
         self._result = self.function(self._state, sample, request, self._settings)
         self._state, self._record = self._result.state, None
         self.reported = self._reported_now()
@@ -172,22 +172,22 @@ class RunningPeriod:
     def _reported_now(self) -> Reported:
         return Reported(*self._state[self._reported_at].tolist())
 
-    def tried(self, t: float, request: Request) -> tuple[State, Verdict]:
-        """Return state and verdict of a period without a sample that is not run."""
+    def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
+        """Return state and verdict of a trial period without a sample; the arm is not affected."""
         result = self.function(self._state, self._silence(t), self._packed(request), self._settings)
         return self._unpacked(result)
 
-    def tried_sample(self) -> State:
-        """Return the state of the next period, which is not run."""
-        result = self.function(self._state, self._sample, self._followed, self._settings)
+    def trial_of_sample(self) -> State:
+        """Return the state of a trial of the next period; the arm is not affected."""
+        result = self.function(self._state, self._sample, self._request, self._settings)
         return self.function.state.unpacked(result.state)
 
-    def tried_at_rest(
+    def trial_at_rest(
         self, function: Period, given: Settings, request: Request
     ) -> tuple[State, Verdict]:
-        """Return state and verdict of the second of two periods of another function at rest.
+        """Return state and verdict of the second of two trial periods of an arm at rest.
 
-        The second judges what the first has computed. Neither is run.
+        ``function`` computes them. The second judges the results of the first.
         """
         at_rest = self.state._replace(mode=transitions.OFF)
         inputs = [
@@ -206,7 +206,7 @@ class RunningPeriod:
         return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
 
     def latch_fault(self) -> None:
-        """Begin with a fault that another guard has latched, of an arm at rest."""
+        """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
         state = self._state.copy()
         state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
         self._state, self._record = state, None
@@ -221,7 +221,7 @@ class RunningPeriod:
 
     @property
     def state(self) -> State:
-        """The state of the period: arrays that are not changed later."""
+        """The state of the period. Its arrays are never changed later."""
         if self._record is None:
             self._record = self.function.state.unpacked(self._state)
         return self._record
@@ -257,7 +257,7 @@ class RunningPeriod:
         return self.function.gravity(q, *self._environment())
 
     def model_in_force(self) -> Model:
-        """Return the model under the gravity and with the loads of the latest period."""
+        """Return the model with the gravity and the loads of the latest period."""
         kept, (gravity, loads) = self._in_force, self._environment()
         if not kept or (kept[0] != gravity).any() or (kept[1] != loads).any():
             model = in_force(self.model, gravity.copy(), loads.copy())

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of checks: a condition beside a sentence, what it makes doubtful, when it counts.
+"""The table of checks: for each a condition, a sentence, the doubt that it raises, and its effects.
 
-The first check that fails stops an engaged arm, and every one that fails is a reason not to enable
-it. What a check makes doubtful decides who holds the arm then; see ``command.py``.
+The first check that fails stops an engaged arm, and each one that fails is a reason against
+enabling it. The doubt of a check decides how the arm is held then; see ``command.py``.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
 
 COMPARED_SPEED = 0.25
-"""Share of the velocity limit from which on a reported velocity is compared with positions. Damping
-by a wrong one throws the arm long before the limit of a fast joint is exceeded."""
+"""Share of the velocity limit above which a reported velocity is compared with positions. Damping
+by a wrong velocity throws the arm long before the limit of a fast joint is exceeded."""
 
 MOVING = 0.1
 """Speed in rad/s or m/s above which a position must change."""
 
 NOISE, STANDING = 1e-7, 1e-3
-"""Change of values in SI units that is noise, and distance from the mean position in rad or m that
-is rest."""
+"""Smallest change of values in SI units that counts as noise, and largest distance from the mean
+position in rad or m at rest."""
 
 LEARNED, QUIET = 50.0, 0.3
-"""Number of states at rest, and time in s, in which noise shows."""
+"""Number of states at rest, and time in s, after which values count as noisy."""
 
 STOOD = 5.0
-"""Number of successive periods in which the time may stand still, or be no number."""
+"""Number of successive periods with a time that stands still or is invalid, which is a fault."""
 
 DEVIATIONS, SMALL_DEVIATIONS = 5.0, 15.0
 """Number of successive deviations of an effort after which its motor is doubted: beyond the
-tolerance, and beyond SMALL of it and half of what is commanded."""
+tolerance, and beyond both SMALL of it and half of the command."""
 
 SMALL = 0.4
 
@@ -128,7 +128,7 @@ def watched(
     mean = s.mean_qd + share * (0.5 * (s.qd + m.qd) - s.mean_qd)  # as positions have changed
     mean = select(m.restarts, m.qd, select(fresh, mean, s.mean_qd))
 
-    # values that noise always changes at rest, and then does not, are old ones
+    # values that stop changing although noise always changed them at rest are frozen
     change, change_qd = m.q - s.q, m.qd - s.qd
     most = max(abs(change), abs(change_qd))
     slow_joint = less(abs(m.qd), MOVING)
@@ -239,7 +239,7 @@ def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
     mean = c.after.mean_qd
     believed = less_equal(0.5 * mean * mean, c.speed * mean)
     bound = COMPARED_SPEED * c.p.fastest
-    lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample shows nothing
+    lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample is no evidence
     fast = less(bound, lasts) & c.m.new & holds(c.p.commanded)
     return (_too_fast(c) | fast) & ~believed, mean, bound
 
@@ -480,7 +480,7 @@ CHECKS = (
         stops=False,
     ),
 )
-"""In the order in which they count."""
+"""In order of precedence."""
 
 
 def judged(c: Context, n: int) -> tuple[list[Any], list[tuple[Any, Any, Any]]]:
@@ -524,6 +524,6 @@ def allowed(fails: list[Any]) -> Any:
 
 
 def verdict(rows: list[tuple[Any, Any, Any]], fresh_for: Any) -> Verdict:
-    """Return what was found."""
+    """Return the verdict of the checks."""
     joints, values, limits = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
     return Verdict(joints, values, limits, fresh_for)

@@ -6,8 +6,8 @@ The generalised momentum p = M qd obeys pd = tau + C^T qd - g + tau_ext, since M
 residual of the momentum observer follows tau_ext as a low-pass filter does, without accelerations:
 De Luca, Albu-Schaeffer, Haddadin and Hirzinger (2006). A second low-pass filter suppresses the
 noise of velocities. Errors of masses and friction change steadily as the arm moves; two high-pass
-filters take them off. So two torques are compared with thresholds by joint, which grow with speed:
-the sustained one, and the impact, which is its sudden change.
+filters remove them. Two torques of each joint are compared with thresholds, which grow with speed:
+the sustained torque, and the impact, which is its sudden change.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class Hit(NamedTuple):
 
 
 def unwatched(n: int) -> Bounds:
-    """Return thresholds of joints that are not watched."""
+    """Return the thresholds of n joints without detection."""
     zero, one = np.zeros(n), np.ones(n)
     return Bounds(NEVER * one, zero, NEVER * one, zero, one)
 
 
 def nothing_known(n: int) -> Contact:
-    """Return what is known of external torques before the first state."""
+    """Return the external torques before the first state: all are unknown."""
     unknown = np.full(n, np.nan)
     return Contact(unknown, unknown, unknown, unknown, unknown, unknown, 0.0)
 
@@ -113,7 +113,7 @@ def residual_after(before: Any, change: Any, rate: Any, kept: Any) -> Any:
 def momentum_of(tree: Tree, q: Any, qd: Any, effort: Any, representation: str) -> tuple[Any, Any]:
     """Return the momentum and its rate without external torques, (n,) each, at q, qd (n,).
 
-    Friction and damping of the description are taken off the ``effort`` (n,).
+    Friction and damping of the description are subtracted from the ``effort`` (n,).
     """
     momentum, rate = mbs.generalized_momentum(tree, q, qd, representation=representation)
     return momentum, effort + rate + resistance(tree.model, qd)
@@ -137,9 +137,9 @@ def contact_after(
 ) -> Contact:
     """Return external torques after a state, ``elapsed`` s after the one before; NaN: unknown.
 
-    ``c`` has the fields of Contact; ``momentum`` and ``rate`` (n,) are those of the state. Where
-    the torque of a joint that is ``watched`` (n,) is not known, and where it ``restarts``, none is.
-    The drift stays where it is ``frozen``.
+    ``c`` has the fields of Contact; ``momentum`` and ``rate`` (n,) are those of the state. If the
+    torque of one of the ``watched`` (n,) joints is unknown, all are. The drift does not change
+    while it is ``frozen``.
     """
     usable = less(0.0, elapsed) & less_equal(elapsed, LONGEST)
     mean_rate = 0.5 * (rate + c.momentum_rate)
@@ -216,7 +216,7 @@ def with_collision(s: State, p: Settings, found: Hit, now: Any) -> State:
 
 
 def settling(s: State, settles: Any) -> State:
-    """Return a state whose external torques are to settle anew, if it ``settles``."""
+    """Return the state in which external torques settle again, if it ``settles``."""
     return s._replace(
         residual=select(settles, np.nan, s.residual),
         contact_time=select(settles, 0.0, s.contact_time),
@@ -224,7 +224,7 @@ def settling(s: State, settles: Any) -> State:
 
 
 def without_collision(s: State, forgets: Any) -> State:
-    """Return a state that has forgotten the collision, if it ``forgets``."""
+    """Return the state without the collision, if it ``forgets``."""
     return settling(s, forgets)._replace(
         collided=select(forgets, -1.0, s.collided),
         yields_until=select(forgets, -np.inf, s.yields_until),
@@ -237,7 +237,7 @@ def floats(s: State, p: Settings) -> Any:
 
 
 def yielding(s: State, p: Settings, qd: Any, now: Any) -> Any:
-    """Return the torques (n,) of an arm that goes along with a contact: impacts beyond thresholds.
+    """Return the torques (n,) of an arm that yields to a contact: impacts beyond thresholds.
 
     They fade as it moves.
     """

@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command of a period: who holds the arm, and the torques, within all limits.
+"""The command of a period: the hold of the drives, and the torques, within all limits.
 
-Where the drives can hold the arm, their position loops do so whenever torques do not, with the
-gravity torques of the held positions fed forward, and from one to the other without a gap. Else
-torques ramp out.
+Drives that can hold the arm do so by their position loops whenever torques do not, with the gravity
+torques of the held positions fed forward. The change from one to the other leaves no gap. Other
+arms are released by ramping torques out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RAMP_DOWN, HOLD_TORQUE, ZERO = 0.0, 1.0, 2.0
 
 
 def at_fault(s: State, doubt: float) -> Any:
-    """Return the condition of each joint that a latched fault makes doubtful so."""
+    """Return the conditions (n,) that a latched fault raises this doubt about a joint."""
     n = len(s.q)
     is_fault = equal(s.doubt, doubt) & ~equal(s.fault, 0.0)
     return np.array([is_fault & equal(s.fault_joint, float(k)) for k in range(n)], dtype=object)
@@ -53,9 +53,8 @@ def with_hold(
 ) -> State:
     """Return the state with the share of the drives' hold, and the positions that they hold.
 
-    ``entered``: the mode is new; ``begins``: drives are asked to hold the arm. They hold the
-    positions q (n,) where the arm is then, and go on holding those from before if it is gravity
-    that is doubted.
+    ``entered``: the mode is new; ``begins``: the drives are requested to hold the arm. They hold
+    the present positions q (n,), except that they keep the previous ones while gravity is doubted.
     """
     can_hold, elapsed = holds(p.can_hold), now - s.since
     fades = 1.0 - min(1.0, max(elapsed, 0.0) / max(p.hand_over, 1e-9))
@@ -64,9 +63,9 @@ def with_hold(
     released = is_one_of(s.mode, (RAMPING_OUT, STOPPING))
     hold = select((released & can_hold) | begins, 1.0, hold)
     keeps = equal(s.doubt, GRAVITY) & equal(s.mode, STOPPING)
-    grips = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
-    unheld = any_unknown(s.held)
-    held = select(for_each(grips | unheld, len(q)), q, s.held)
+    anew = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
+    unknown = any_unknown(s.held)
+    held = select(for_each(anew | unknown, len(q)), q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
     elsewhere = 1.0 * holds(r.holds)
     switched = switched | ~equal(elsewhere, s.held_elsewhere)
@@ -86,8 +85,8 @@ def any_unknown(values: Any) -> Any:
 def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
     """Return the state whose held positions follow an arm that its drives do not hold.
 
-    They may be without power, or overcome; they would throw the arm back if they went on with
-    positions far away. A doubted encoder is not followed.
+    Drives may be without power or overloaded, and would later throw the arm back to distant
+    positions. A doubted encoder is not followed.
     """
     ahead = s.held - q
     follows = equal(s.hold, 1.0) & ~is_engaged(s.mode) & equal(sum(abs(x.nudge)), 0.0)
@@ -102,10 +101,10 @@ def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
 
 
 def release_began(s: State, r: Request, p: Settings) -> Any:
-    """Return the time from which on torques ramp out.
+    """Return the time at which torques begin to ramp out.
 
-    Where another controller is to hold the arm, whole torques wait for it, as long as states that
-    are not doubted come, and for ``p.release`` at most.
+    If another controller is to hold the arm, the full torques wait for it while trusted states
+    arrive, for at most ``p.release``.
     """
     latest = largest(select(holds(p.commanded), s.received, -math.inf + 0.0 * p.effort))
     waited = max(s.since, min(latest, s.since + p.release))
@@ -115,11 +114,11 @@ def release_began(s: State, r: Request, p: Settings) -> Any:
 def wanted(
     s: State, x: Sample, r: Request, p: Settings, t: Torques, g_held: Any, acts: Any
 ) -> tuple[State, Any, Any, Any]:
-    """Return the state with the share of gravity torques, and the torques (n,) to command; of a
-    release, too, the torques (n,) that it aims at now, and the condition that these do not change
-    any more.
+    """Return the state with the share of gravity torques, and the torques (n,) to command.
 
-    ``acts`` (n,) are the conditions that states are new enough for damping and assist.
+    For a release, also return its present target torques (n,), and the condition that these have
+    reached their final values. ``acts`` (n,) are the conditions that states are recent enough for
+    damping and assist.
     """
     engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
     n = len(s.q)
@@ -131,7 +130,7 @@ def wanted(
     share = select(held_by_drives, s.most_share, share)
     g = select(for_each(held_by_drives, n), g_held, t.gravity)
     base = s.start + share * (g - s.start)
-    base = select(less(abs(base), NEVER), base, s.command)  # one that is not a number goes as well
+    base = select(less(abs(base), NEVER), base, s.command)  # this replaces NaN as well
 
     left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
     left = select(holds(r.holds), 0.0, left)
@@ -140,7 +139,7 @@ def wanted(
     left = select(stops & equal(p.on_fault, ZERO) & ~holds(s.lets_go) & ~wrong, 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
-    # nothing once it is over, or where something else carries the arm, whatever gravity is
+    # zero after the ramp, and if something else carries the arm
     goes_on = for_each(less(0.0, left) & (held_by_drives | ~wrong), n)
     released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
@@ -166,7 +165,7 @@ def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
     """Return the command (n,): the torque within the limits of rate and effort, and finite."""
     step = p.rate * select(isnan(s.commanded_at), 0.0, max(now - s.commanded_at, 0.0))
     command = s.command + clipped(torque - s.command, -step, step)
-    # exactly the torque where it is in reach, so that a ramp out ends at zero
+    # exactly the torque if it is within reach, so that a ramp out ends at zero
     command = select(less_equal(abs(torque - s.command), step), torque, command)
     command = select(less(abs(command), NEVER), command, s.command)
     return clipped(command, -p.effort, p.effort)
@@ -181,9 +180,9 @@ def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
 def remembered(
     s: State, r: Request, p: Settings, command: Any, arrived: Any, behind: Any, now: Any
 ) -> State:
-    """Return the state after a command that is sent.
+    """Return the state after a command.
 
-    ``arrived``: it ends a release; ``behind``: it was limited in rate.
+    ``arrived``: it completes a release; ``behind``: the rate limit changed it.
     """
     n = len(s.q)
     efforts = expected(s, p, command, s.q, s.qd)
@@ -206,12 +205,12 @@ def remembered(
 
 
 def output(s: State, p: Settings, g_held: Any) -> Output:
-    """Return what the motors are told."""
+    """Return the command to the drives."""
     n = len(s.q)
     engaged = is_engaged(s.mode)
     fault = ~for_each(engaged, n)
     motor, encoder = at_fault(s, MOTOR) & fault, at_fault(s, ENCODER) & fault
-    # a doubted motor holds what its torque would hold, through its position loop
+    # the position loop of a doubted motor exerts the torque that the motor would not
     motor = motor & less(abs(g_held), NEVER)
     stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0 * s.held)
     position = select(for_each(less(0.0, s.hold), n), stretched, s.q) - s.turned

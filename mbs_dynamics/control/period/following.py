@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law in force, its gains and its reference, and the change from one law to another.
 
-A law begins with the present state as its reference. Torques go from those of the law before to its
-own along a straight line in ``switch_time``, and so do gains that change, so that neither is a
-jump. A law that is requested meanwhile begins when that has ended.
+A law begins with the present state as its reference. Torques change linearly from those of the
+previous law over ``switch_time``, and so do changed gains, so that neither jumps. A law that is
+requested meanwhile begins when this change has ended.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
 GAP_MEMORY = 0.3
-"""Time in s in which a long time between two states is forgotten."""
+"""Time in s after which a long gap between two states is forgotten."""
 
 GAINS = (
     "joint_stiffness", "joint_ratio", "link_stiffness", "link_ratio", "link_axes",
     "posture_frequency",
 )  # fmt: skip
-"""Gains that change along a ramp."""
+"""Gains that are ramped."""
 
 SKEW = 1e-3
 """Largest error of the entries of R^T R of a pose."""
@@ -77,11 +77,11 @@ class Traced(NamedTuple):
 
 
 GRAVITY_ALONE = Traced()
-"""No law but that of gravity compensation."""
+"""No law but gravity compensation."""
 
 
 def is_sound(law: Any, r: Request, traced: Traced) -> Any:
-    """Return the condition that what a request describes for a law are numbers, and a pose."""
+    """Return the condition that a requested motion consists of finite numbers and a valid pose."""
     numbers = [*r.target, *r.target_qd, r.motion, r.pace]
     trajectory = [*r.segment.ravel(), r.segment_at, r.duration, r.delay]
     plays = equal(r.follows, references.TRAJECTORY)
@@ -140,7 +140,7 @@ def with_law(
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
-        # one that has faded is forgotten: a longer switch_time must not bring it back
+        # forget a law that has faded out: a longer switch_time must not bring it back
         law_before=select(
             changes, select(fades, s.law, wanted), select(blends, s.law_before, s.law)
         ),
@@ -167,7 +167,7 @@ def with_law(
 def floats(s: State, x: Sample, p: Settings, now: Any) -> Any:
     """Return the condition that no law moves the arm, so that its motion is evidence.
 
-    Springs whose reference rests only hold it.
+    Springs with a resting reference only hold the arm.
     """
     blends = less(now - s.law_at, p.switch_time)
     return holds(x.floats) & ~blends & (equal(s.law, laws.FLOAT) | ~holds(s.obeys))
@@ -265,9 +265,9 @@ def _at_present(s: State, p: Settings, arm: Followed) -> State:
 
 
 def _without_link(s: State, p: Settings) -> State:
-    """Return the state without remains of a law that moved a link.
+    """Return the state without traces of a law that moved a link.
 
-    The pose stays as it is: it begins at the measured one when such a law takes over.
+    The pose remains; it restarts at the measured pose when such a law takes over.
     """
     return s._replace(
         twist=0.0,
@@ -309,7 +309,7 @@ def _with_joints(
     after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
     begin = begins | equal(s.law, laws.FLOAT)
     present, each = _at_present(s, p, arm), for_each(begin, n)
-    # those that are not commanded, and those of an arm that floats, have their measured positions
+    # references of joints that are not commanded, and of a floating arm, are measured positions
     tracks = each | ~holds(p.commanded)
     waits = select(tracks, present.waits, 1.0 * after.waits)
     column = (n, 1)
@@ -357,7 +357,7 @@ def _with_link(
     C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
     J: Array = mbs.jacobian(arm.tree, q, link, representation="hybrid")
 
-    # a posture comes to rest wherever the arm does, unless another one is preferred
+    # the posture comes to rest with the arm, unless another posture is preferred
     stops = begins | (moves & equal(r.follows, references.STOP))
     halting = select(stops, now + references.HALT_TIME, s.halting)
     slow = less(largest(abs(qd)), references.AT_REST)

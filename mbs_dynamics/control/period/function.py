@@ -5,9 +5,9 @@
     state', output, verdict = period(state, sample, request, settings)
 
 It has no clock, no memory and no branches: it is traced, compiled and exported like any algorithm,
-and the same in Python, in batches and in C. What happens in it, in this order: reports are taken or
-refused; what they show is judged; the mode changes by one table; torques follow from the trusted
-state; limits are the last step.
+and is identical in Python, in batches and in C. Its steps are, in this order: accept or refuse the
+reports; evaluate the checks; change the mode by one table; compute torques at the trusted state;
+limit the command.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ from mbs_dynamics.representation import AUTO
 from mbs_dynamics.representation.tree import Tree
 
 ROUNDING = 1e-9
-"""Share of an effort limit by which equal torques may differ."""
+"""Tolerance of comparisons of torques, as a share of the effort limit."""
 
 
 class Period:
     """The period of the arms of a model: layouts of the records, and the compiled function.
 
-    Its gravity and loads are inputs, so that other ones compile nothing. ``traced`` are the laws
-    that it computes; records are the same for all.
+    Gravity and loads are inputs, so that changing them compiles nothing. ``traced`` are the laws
+    that it computes; the records do not depend on them.
     """
 
     def __init__(self, model: Model, algorithm: str = AUTO, traced: Traced = GRAVITY_ALONE) -> None:
@@ -155,8 +155,8 @@ def period(
 ) -> tuple[State, Output, Verdict]:
     """Return state, output and verdict of a period; see the module and ``records.py``."""
     n, sends = len(s.q), holds(r.sends)
-    now = select(less(abs(x.now), NEVER), x.now, s.now)  # that of the period before, if it is none
-    now = select(isnan(s.now), now, max(now, s.now))  # it does not run backwards
+    now = select(less(abs(x.now), NEVER), x.now, s.now)  # an invalid time does not advance
+    now = select(isnan(s.now), now, max(now, s.now))  # time does not run backwards
     x = x._replace(now=now)
     pause = select(isnan(s.now), 0.0, now - s.now)
     dt = select(sends, pause, 0.0)
@@ -164,7 +164,7 @@ def period(
     engaged, at_rest = transitions.is_engaged(s.mode), transitions.is_at_rest(s)
     elsewhere = holds(r.holds)
 
-    # reports, and what is in force
+    # reports, and parameters in force
     m = measurement.measured(s, x, p, engaged)
     new_loads = ramps.loads_change(s, p)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
@@ -193,7 +193,7 @@ def period(
     )
     x = x._replace(floats=1.0 * floats(s, x, p, now))
     after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
-    after, opposes = evidence.weighed(after, x, p, m, g, exerted, engaged, elsewhere, dt)
+    after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(law_fails, 0.0, x.law))
@@ -227,10 +227,10 @@ def period(
     forgets = enables | (equal(r.action, transitions.CLEAR) & engaged)
     external = stops & equal(code, 0.0)
     usable = ~any_of(less_equal(p.timeout, now - m.received))
-    grips = transitions.begins_to_hold(s, r, p.can_hold, usable)
+    begins_hold = transitions.begins_to_hold(s, r, p.can_hold, usable)
     doubt = select(external, r.doubt, doubt)
 
-    # which state torques follow
+    # the state from which torques are computed
     rests = at_rest & ~enables
     jumps = equal(doubt, checks.ENCODER) & ~holds(p.can_hold)  # torques would follow it
     doubted = holds(s.doubted) | (stops & (equal(doubt, checks.STATE) | jumps))
@@ -242,19 +242,19 @@ def period(
     q = select(for_each(follows, n), m.q, s.trusted)
     g = select(for_each(follows | holds(s.doubted), n), g, s.g)
 
-    # the record so far
+    # the state so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
     start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
-    resets = enables | grips
+    resets = enables | begins_hold
     s = after._replace(
         now=select(sends, now, s.now),
         stood=stood,
         mode=mode,
-        since=select(entered | grips, now, s.since),
+        since=select(entered | begins_hold, now, s.since),
         fault=select(stops, select(external, -1.0, code), select(clears | enables, 0.0, s.fault)),
         fault_joint=select(stops, joint, s.fault_joint),
         fault_value=select(stops, value, s.fault_value),
@@ -270,7 +270,7 @@ def period(
         start=select(
             for_each(enables, n),
             start,
-            select(for_each(grips, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
+            select(for_each(begins_hold, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
         ),
         share=select(resets | lets_go, 0.0, s.share),
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
@@ -287,10 +287,10 @@ def period(
     )
     if traced.collisions:
         s = collisions.without_collision(s, forgets)
-    s = evidence.begun(s, m.q, resets, enables & supported)
+    s = evidence.restarted(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
-    # the law in force, and what it follows
+    # the law in force, and its reference
     floating = floating & ~forgets
     s, begins, moves = with_law(
         s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
@@ -303,8 +303,8 @@ def period(
     s = s._replace(broken=1.0 * (broken & known))
 
     # torques, and the command within all limits
-    s = command.with_hold(s, r, p, entered, q, grips, now)
-    s = command.with_slip(s, x, p, q, entered | grips)
+    s = command.with_hold(s, r, p, entered, q, begins_hold, now)
+    s = command.with_slip(s, x, p, q, entered | begins_hold)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     t = torques(s, x, p, M, q, smooth, g, law, acts)
     g_held = gravity_torques(arm, s, s.held, representation)
@@ -318,7 +318,7 @@ def period(
 
 
 def initial(p: Settings) -> State:
-    """Return the state of an arm of which nothing is known, with what is set in force."""
+    """Return the state of an arm before its first report, with the settings in force."""
     unknown = dict.fromkeys(State._fields, 0.0)
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of all joints, and numbers that are conditions, on floats and symbols alike."""
+"""Operations on conditions and numbers of all joints, for floats and symbols."""
 
 from __future__ import annotations
 

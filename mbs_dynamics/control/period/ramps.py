@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity, loads and gains on their way to what is set: in a straight line, in a given time.
+"""Linear ramps of gravity, loads and gains to their set values.
 
-What is set acts in every mode, and no matter who read it before: values follow from state and time.
+Values depend on state and time alone, so that settings take effect in every mode.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mbs_dynamics.control.period.records import Settings, State
 
 
 def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
-    """Return a value, dt after the latest one, on a line that meets the goal at the time ``end``.
+    """Return a value dt after the previous one, on a line that reaches the goal at time ``end``.
 
-    It is the goal from then on.
+    From then on it is the goal.
     """
     left = end - (now - dt)
     share = select(less(now, end), min(1.0, dt / max(left, 1e-9)), 1.0)
@@ -32,8 +32,8 @@ def loads_change(s: State, p: Settings) -> Any:
 def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:
     """Return the state with gravity, loads and gains in force now.
 
-    They change at once while the arm is at rest. ``q`` (n,) are its positions, beyond which no
-    limit spring begins anew.
+    They change at once while the arm is at rest. ``q`` (n,) are its positions; a limit spring does
+    not move past them.
     """
     new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
     new_loads = loads_change(s, p)

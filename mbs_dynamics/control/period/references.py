@@ -7,8 +7,8 @@ a second-order filter that brakes along v^2 = 2 a e, and with a time constant at
 and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008, chapter 4.6). A target
 that can be reached in one period is met exactly.
 
-A reference never leads the measured arm by more than a distance, the lead: it slows down before and
-waits there, so that an arm that something holds back is not thrown when it comes free.
+A reference never leads the measured arm by more than a distance, the lead: it slows down before
+this distance and waits at it, so that an arm that is held back is not thrown when it comes free.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STANDS = 1e-5
 """Velocity in rad/s or m/s below which a reference that brakes stands still."""
 
 LEAST_TIME = 1e-9
-"""Smallest period in s; in a shorter one a reference stays where it is."""
+"""Smallest period in s; in a shorter one a reference does not move."""
 
 
 class Joints(NamedTuple):
@@ -193,8 +193,8 @@ def polynomial(c: Any, x: Any) -> tuple[Any, Any, Any]:
 def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joints:
     """Return the reference of a trajectory, as far as joints follow it.
 
-    A segment that does not fit the one before is no jump: the reference goes no faster than the
-    joints may, and no further from the arm than the lead.
+    A segment that does not continue the previous one causes no jump: the reference moves no faster
+    than the joints may, and no further from the arm than the lead.
     """
     done = less_equal(r.duration, s.played)
     off = s.reference - q

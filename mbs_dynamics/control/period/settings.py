@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a period from those that users state, and from the model."""
+"""The settings of a period, from the settings of users and the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SATURATION = 1.0
 
 EFFORT_TOLERANCE = 0.5
 """Largest accepted difference of measured efforts from gravity torques, as a share of the largest
-of them: half a wrong mass passes, a wrong sign or a missing one does not."""
+gravity torque: it accepts errors of masses, but no wrong sign and no missing effort."""
 
 SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""

@@ -7,8 +7,8 @@
     assist  = friction compensation - springs near the position limits + a law
 
 Gravity torques hold the arm. Damping only dissipates energy; s fades to zero after enabling. Assist
-can add energy. The three are kept apart, since an arm that is released may have damping, but no
-assist, and one whose state is not known neither.
+can add energy. The three are separate, since an arm may be damped during a release, but not
+assisted, and neither while its state is unknown.
 """
 
 from __future__ import annotations

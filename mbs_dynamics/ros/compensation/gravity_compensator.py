@@ -84,7 +84,7 @@ class Answer(NamedTuple):
     """Why the message was not used, or not in all; None if it was."""
 
 
-def plain(text: str) -> str:
+def without_comments(text: str) -> str:
     """Return a description without comments, or as it is if it is very long."""
     if len(text) > LONGEST_COMPARED:
         return text
@@ -183,7 +183,7 @@ class GravityCompensator:
         """
         if text == (self._text if self.pending is None else self.pending):
             return False
-        if self._text is not None and plain(text) == plain(self._text):
+        if self._text is not None and without_comments(text) == without_comments(self._text):
             self._text, self.pending = text, None
             return False
         self.pending = text
@@ -251,7 +251,7 @@ class GravityCompensator:
 
         ``stamp`` and ``clock`` as for :meth:`accelerate`.
         """
-        aged = self._aged(stamp, clock)
+        aged = self._age_problem(stamp, clock)
         if aged:
             raise ArgumentError(aged)
         self._described.aim(now, target)
@@ -307,7 +307,7 @@ class GravityCompensator:
             if stamp < self._imu_stamp and not silent:
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
-            aged = self._aged(stamp, clock)
+            aged = self._age_problem(stamp, clock)
             if aged:
                 raise ArgumentError(aged)
             gravity = LinkGravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
@@ -417,7 +417,7 @@ class GravityCompensator:
         """Return why a message is not used as a whole; None if it is."""
         if not stamp:
             return Rejection("unstamped", "the message has no time stamp")
-        aged = self._aged(stamp, clock)
+        aged = self._age_problem(stamp, clock)
         if aged:
             return Rejection("age", aged)
         if not self.settings.velocity_from_position:
@@ -479,7 +479,7 @@ class GravityCompensator:
             return "joint_states come from two sources in turn: some fit the arm, and others do not"
         return ""
 
-    def _aged(self, stamp: int, clock: int) -> str:
+    def _age_problem(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
         most = self.settings.max_age
         age = 1e-9 * (clock - stamp)

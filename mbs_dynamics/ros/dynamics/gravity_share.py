@@ -45,7 +45,7 @@ class GravityShare:
         self._poses: list[tuple[FloatArray, FloatArray]] = []
         """Gravity torques and efforts (n,) of each pose, the latter NaN where unknown."""
 
-    def note(self, now: float, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
+    def store(self, now: float, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
         """Store a state of the joints."""
         if qd is None or not np.abs(qd).max() < REST:
             self._resting_since = self._latest = None
