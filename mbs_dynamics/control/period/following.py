@@ -164,12 +164,12 @@ def with_law(
     return after, begins, moves
 
 
-def floats(s: State, x: Sample, p: Settings, now: Any) -> Any:
+def floats(s: State, x: Sample, p: Settings) -> Any:
     """Return the condition that no law moves the arm, so that its motion is evidence.
 
     Springs with a resting reference only hold the arm.
     """
-    blends = less(now - s.law_at, p.switch_time)
+    blends = less(x.now - s.law_at, p.switch_time)
     return holds(x.floats) & ~blends & (equal(s.law, laws.FLOAT) | ~holds(s.obeys))
 
 
@@ -200,7 +200,6 @@ def added(
     traced: Traced,
     begins: Any,
     moves: Any,
-    now: Any,
     dt: Any,
 ) -> tuple[State, Any]:
     """Return the state with its references, and the torques (n,) in addition to gravity torques.
@@ -208,7 +207,7 @@ def added(
     ``begins``: the reference begins at the present state; ``moves``: a motion begins.
     """
     n, zero = len(arm.q), 0.0 * arm.q
-    share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
+    share = clipped((x.now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
     if not traced.link:
@@ -221,7 +220,7 @@ def added(
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
-    s = _with_joints(s, motion, p, arm, begins, now, dt)
+    s = _with_joints(s, motion, p, arm, begins, x.now, dt)
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))
         each = for_each(held, n)
@@ -244,7 +243,7 @@ def added(
         controlled = select(less(0.0, weight), result.share, 1.0)
     if traced.link:
         s, torques, soft = _with_link(
-            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
+            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, dt
         )
         controlled = min(controlled, soft)
     return s._replace(stiffness_share=controlled, lead=lead), torques
@@ -345,14 +344,13 @@ def _with_link(
     torques: Any,
     share: Any,
     gap: Any,
-    now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
     """Return the state with the reference of the link, all torques (n,), and a share of stiffness.
 
     ``torques`` (n,) are those of other laws.
     """
-    q, qd, n = arm.q, arm.qd, len(arm.q)
+    q, qd, n, now = arm.q, arm.qd, len(arm.q), x.now
     in_force, fades = is_one_of(s.law, laws.OF_LINKS), is_one_of(s.law_before, laws.OF_LINKS)
     C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
     J: Array = mbs.jacobian(arm.tree, q, link, representation="hybrid")

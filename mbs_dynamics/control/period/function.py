@@ -191,7 +191,7 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
-    x = x._replace(floats=1.0 * floats(s, x, p, now))
+    x = x._replace(floats=1.0 * floats(s, x, p))
     after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
     after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
@@ -297,7 +297,7 @@ def period(
     )
     M = mbs.mass_matrix(arm, q, representation=representation)
     followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
-    s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
+    s, law = added(s, x, r, p, followed, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
     law = select(for_each(broken, n), 0.0, law)
     s = s._replace(broken=1.0 * (broken & known))

@@ -90,7 +90,7 @@ class Inertia(NamedTuple):
         return cls(c, M, factors.inverse())
 
 
-def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:
+def lead_of(w2: Any, most: Any, linear: Any) -> Any:
     """Return how far a reference may lead each of k errors, (k,) in rad or m.
 
     ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
@@ -138,7 +138,7 @@ def joint_impedance(
         for rate in (qd + qd_d, qd - qd_d)
     ]
     ahead = inertia.M @ qdd_d + 0.25 * (h[0] - h[1])
-    lead = lead_of(np.diag(W), gains.ratio, gains.most, linear)
+    lead = lead_of(np.diag(W), gains.most, linear)
     return Added(c * (ahead + root * forces), lead, controllable(w2, gains.most))
 
 
@@ -175,7 +175,7 @@ def link_impedance(
         W, stretch @ e, stretch @ (E_d @ twist) - J_x @ qd, J_x @ a, gains.ratio, gains.most
     )
     torques = c * (inertia.M @ a) + J_x.T @ forces
-    lead = lead_of(np.diag(W), gains.ratio, gains.most, np.array([0.0] * 3 + [1.0] * 3))
+    lead = lead_of(np.diag(W), gains.most, np.array([0.0] * 3 + [1.0] * 3))
     share = controllable(max(w2, posture_frequency * posture_frequency), gains.most)
     return Added(torques, lead, share), angle
 
