@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs and units of motors from still poses, by the gravity torques of the model.
 
-At rest a drive reports e = a g(q - d), where a is its factor, with a sign, and d an error of its
-zero. The masses of the model are uncertain: their errors are estimated as well, held by what is
-usually right, so that the standard errors of a and d contain them. Still poses do not show joints
+At rest a drive reports e = a g(q - d), where a is its signed factor and d the error of its zero.
+The masses of the model are uncertain: their errors are estimated as well, with priors of usual
+sizes, so that the standard errors of a and d contain them. Still poses show nothing about joints
 with vertical axes, nor whether commands are in the units of the feedback.
 """
 
@@ -32,7 +32,7 @@ FEWEST = 4
 """Least number of different poses."""
 
 SAME = 0.02
-"""Width in rad or m of cells of which the samples are one pose."""
+"""Width in rad or m of the cells in which samples count as one pose."""
 
 CERTAIN = 5.0
 """Number of standard errors by which a factor or a zero must differ from zero."""
@@ -41,14 +41,14 @@ UNEXPLAINED = 0.5
 """Largest share of the efforts of a joint, root mean square, that gravity may leave unexplained."""
 
 UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
-"""Likewise, and number of poses, for a zero to be corrected."""
+"""The same share, and least number of poses, for the correction of a zero."""
 
 MATTERS, BETTER = 0.01, 4.0
-"""Share of the largest torque from which on the efforts of a joint are compared, and the ratio of
-squared residuals from which on a load alone explains them better than the arm."""
+"""Smallest share of the largest torque at which efforts of a joint are compared, and ratio of
+squared residuals above which a load alone explains them better than the arm."""
 
 TURNS = 10.0
-"""Size in rad or m from which on positions must be in another unit."""
+"""Size in rad or m above which positions must be in another unit."""
 
 
 class Calibrated(NamedTuple):
@@ -79,7 +79,7 @@ class MotorCalibration(NamedTuple):
     """Number of different poses."""
 
     def yaml(self, start: Motors | None = None, source: str = "still poses") -> str:
-        """Return a table of motors, with all else from another one; unseen joints are comments."""
+        """Return a table of motors, completed from ``start``; unseen joints become comments."""
         rows = {} if start is None else {motor.joint: motor for motor in start.motors}
         lines = [f"# signs and factors of {source}, by mbs-dynamics calibrate-motors"]
         if start is None:
@@ -126,7 +126,7 @@ def calibrate(
     sign is that of the efforts. Zeros and units of positions are those of ``start`` or of
     ``poses``. Factors of efforts are negative where a drive counts efforts against its positions.
 
-    Poses of which a joint is at a limit are left out, as a stop may carry a part of the load there.
+    Poses with a joint at a limit are left out, since a stop may carry part of the load.
 
     Raises ArgumentError for too few poses, drives of which no sign is known, positions in other
     units, joints without efforts, two motors on one joint, and efforts from which the drives
@@ -155,7 +155,7 @@ def calibrate(
 
 
 class _Positions(NamedTuple):
-    """Positions of a joint in still poses, and what is known of its drive."""
+    """Positions of a joint in still poses, and parameters of its drive."""
 
     q: FloatArray
     """(N,) in rad or m."""
@@ -274,7 +274,7 @@ class _Data:
             )
 
     def _at_stops(self, placed: Sequence[str], whole: FloatArray) -> NDArray[np.bool_]:
-        """Return which joints with efforts are at a limit in which poses (N, k)."""
+        """Return (N, k) whether joints with efforts are at a limit in each pose."""
         places = [self.model.joint_names.index(name) for name in placed]
         lower, upper = self.model.lower[places], self.model.upper[places]
         measured = [name in self.joints for name in placed]
@@ -299,8 +299,8 @@ class _Data:
     def check_weight(self, fit: GravityFit) -> None:
         """Raise ArgumentError if a load on the tool explains the efforts far better than the arm.
 
-        Each joint has a factor in both cases. Drives that subtract the weight of the arm that they
-        know report the load alone.
+        Each joint has a factor in both cases. Drives that subtract the known weight of the arm
+        report the load alone.
         """
         used = [k for k in range(len(self.joints)) if self._matters(fit, k)]
         efforts = self.e[:, used] / self.scale[used]
@@ -353,7 +353,7 @@ class _Data:
         return float(np.sqrt(np.square(left).mean()) / self.size[k])
 
     def calibrated(self, fit: GravityFit, k: int) -> Calibrated:
-        """Return what the poses show of a joint."""
+        """Return the calibration of a joint."""
         name, drive, d = self.joints[k], self.drives[k], float(fit.zeros[k])
         sign = drive.sign
         if drive.inferred:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of collisions by joint, as a file, and detected collisions with what they show."""
+"""Files of collision thresholds by joint, and detected collisions."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class MomentumObserver:
     tau_ext with a = exp(-K dt). The noise of the velocities goes into r through K M, that of the
     efforts directly.
 
-    ``gain`` K in 1/s. Between messages further apart than ``longest`` s too much is unknown: the
-    observer starts anew. ``friction`` is taken off the efforts; None takes nothing off.
+    ``gain`` K in 1/s. The observer restarts after a gap of more than ``longest`` s between
+    messages. ``friction`` is subtracted from the efforts; None subtracts nothing.
     """
 
     def __init__(self, *, gain: float, longest: float, friction: JointForces | None = None) -> None:
@@ -117,7 +117,7 @@ class MomentumObserver:
 
 
 class ToolWrench(NamedTuple):
-    """An estimate, and how much of it joint torques can show."""
+    """An estimated wrench, and how well joint torques show it."""
 
     W: FloatArray
     """(6,) moment first, in N m and N."""

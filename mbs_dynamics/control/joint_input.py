@@ -155,7 +155,7 @@ class JointInput:
         )
 
     def _late(self, found: States, stamp: int, received: float) -> Rejection | None:
-        """Return why this stamp is rejected, or restart the time of joints that are silent."""
+        """Return why this stamp is rejected; restart the time of joints that are stale."""
         late = [k for k in found.joints if 0 < stamp < self.stamps[k]]
         for k in late:
             if received - self._received[k] < self.stale_timeout:
@@ -170,7 +170,7 @@ class JointInput:
         return None
 
     def _difference(self, k: int, q: float, stamp: int) -> tuple[float, str]:
-        """Return the velocity of a joint since its position before, and why there is none."""
+        """Return the velocity of a joint since its previous position, and why there is none."""
         before = self.stamps[k]
         elapsed = 1e-9 * (stamp - before)
         if not stamp or not before or elapsed > self.stale_timeout:
@@ -178,7 +178,7 @@ class JointInput:
         return (q - self._before[k]) / elapsed, ""
 
     def stale(self, now: float) -> list[str]:
-        """Return which joints are not fresh and for how long, in words; empty if all are."""
+        """Return the joints that are not fresh and their ages in words; empty if all are fresh."""
         ages = []
         for name, received in zip(self.joint_names, self._received, strict=True):
             if received == -math.inf:
@@ -198,7 +198,7 @@ class JointInput:
         return Rejection("incomplete_joints", reason)
 
     def _summary(self, what: str, reasons: Sequence[str]) -> str:
-        """Return why a quantity is unknown of some or all joints; empty if of none."""
+        """Return why a quantity is unknown for some or all joints; empty if it is known for all."""
         if not any(reasons):
             return ""
         lacking: dict[str, list[str]] = {}

@@ -14,11 +14,11 @@ LARGEST = 1e9
 """Numbers of this size, in rad, m, rad/s, m/s, N m or N, are not measurements."""
 
 MOST_NAMES = 10_000
-"""Number of names in a message beyond which it is rejected: to find joints would take too long."""
+"""Largest number of names in a message: to search more would take too long."""
 
 
 class Rejection(NamedTuple):
-    """Why a message was rejected, or was accepted but not answered."""
+    """The reason to reject a message, or not to answer an accepted one."""
 
     kind: str
     """A short key for counting, such as ``"duplicate_joints"``."""

@@ -12,17 +12,17 @@ from mbs_dynamics.control.trajectory import Trajectory
 
 
 class JointTarget(NamedTuple):
-    """Positions to go to, of some or all commanded joints; the others stay where they are to be."""
+    """Target positions of some or all commanded joints; the others keep their targets."""
 
     names: Sequence[str]
     positions: Sequence[float]
     """In rad or m, in the order of names."""
     velocities: Sequence[float] = ()
-    """In rad/s or m/s, with which positions go on until the next target; empty: none."""
+    """In rad/s or m/s, with which the positions continue until the next target; empty: none."""
 
 
 class PoseTarget(NamedTuple):
-    """A pose to go to, of the link that the law moves."""
+    """Target pose of the link that the law moves."""
 
     pose: Any
     """(4, 4) in m."""
