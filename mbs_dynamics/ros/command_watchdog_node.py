@@ -50,7 +50,7 @@ class CommandWatchdog:
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
         self.settings, self.state, self.commands = settings, IDLE, 0
         self.reason, self.alarmed = "", False
-        """Why the controller is deactivated, and whether the present silence needed a request."""
+        """Why the controller is deactivated, and whether this silence has led to a request."""
         self.effort = controller_of(settings.command_topic)
         """The controller that is deactivated."""
         self._leaps = False

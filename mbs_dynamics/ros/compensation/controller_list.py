@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of ros2_control at one moment: checks, and requests that follow. Without ROS."""
+"""The controllers of ros2_control at one moment, with checks and requests. No ROS is needed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class ControllerList:
 
     Parameters: ``effort`` and ``position`` are the names of the controllers that take torques and
     that hold the arm otherwise, the latter empty if there is none; ``manager`` is the full name of
-    the controller manager, for the commands in messages. ``beside``: both are to be active, since
-    torques are added to what the position controller commands.
+    the controller manager, for the commands in messages. ``beside``: both controllers are to be
+    active, since torques are added to the commands of the position controller.
     """
 
     def __init__(
@@ -126,17 +126,17 @@ class ControllerList:
     # -- requests ----------------------------------------------------------------------------------
 
     def to_torques(self) -> Switch:
-        """Return the request after which the effort controller alone acts; empty if it does."""
+        """Return the request after which only the effort controller acts; empty if that is so."""
         return Switch(
             () if self.torques_act else (self.find(self._effort).name,),
             tuple(name for name in self._members() if self.state(name) == "active"),
         )
 
     def to_position(self) -> Switch:
-        """Return the request after which the position controller alone holds; empty if it does.
+        """Return the request after which only the position controller holds; empty if that is so.
 
-        Where a third controller has taken interfaces that it needs, that one holds the arm, and
-        only the effort controller is deactivated. Raises ControllerError as :meth:`chain` does.
+        If a third controller has claimed interfaces that it needs, that one holds the arm, and only
+        the effort controller is deactivated. Raises ControllerError as :meth:`chain` does.
         """
         idle = [one for one in self.chain() if one.state == "inactive"]
         needed = {interface for one in idle for interface in one.command_interfaces}
@@ -195,7 +195,7 @@ class ControllerList:
         return self._rival(joints, self._members())
 
     def lost(self, joints: Sequence[str]) -> str:
-        """Return why the position controller does not hold ``joints`` beside torques.
+        """Return why the position controller does not hold ``joints`` along with torques.
 
         "" if it does, or if none is named.
         """
@@ -226,9 +226,9 @@ class ControllerList:
         return all(commanded & _position_loops(joint) for joint in joints)
 
     def leap(self, starts_from_command: bool | None) -> str:
-        """Return the message that the position controller leaps at its start; "" if it does not.
+        """Return the message that the position controller would jump at its start; "" if not.
 
-        It does if it starts from its last command. ``starts_from_command`` is the value of its
+        It does so if it starts from its last command. ``starts_from_command`` is the value of its
         parameter STARTS_FROM_COMMAND, None if it has none or does not answer.
         """
         holder = self.find(self._position)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of dynamics_node: a model under gravity and loads with its kernels.
 
-It is kept in force while descriptions, settings, gravity and loads change. No ROS is needed.
+It persists while descriptions, settings, gravity and loads change. No ROS is needed.
 """
 
 from __future__ import annotations
