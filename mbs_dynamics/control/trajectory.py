@@ -21,7 +21,7 @@ from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 MOST_POINTS = 1_000_000
-"""Points of the longest trajectory."""
+"""Largest number of points of a trajectory."""
 
 AT_REST = 1e-3
 """Largest velocity, in rad/s or m/s, with which a trajectory may begin and end."""
@@ -148,9 +148,9 @@ class Trajectory:
         return Point(*polynomial(self._coefficients[k], float(t - times[k])))
 
     def segment(self, t: float) -> tuple[float, FloatArray]:
-        """Return when the segment at ``t`` in s begins, and its coefficients (6, m).
+        """Return the start of the segment at time ``t`` in s, and its coefficients (6, m).
 
-        Both times are after the first point; q = c_0 + c_1 x + ... with x since the beginning.
+        Both times count from the first point; q = c_0 + c_1 x + ... with x since the start.
         """
         times = self.times - self.times[0]
         if len(times) == 1:
