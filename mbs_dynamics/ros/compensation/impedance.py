@@ -55,8 +55,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     stiffness: tuple[float, ...] = parameter(
         10.0,
-        "Stiffness of this joint in the mode joint. What is too stiff for the period of "
-        "joint_states is refused.",
+        "Stiffness of this joint in the mode joint. Values that are too stiff for the period of "
+        "joint_states are refused.",
         unit="N m/rad or N/m",
         low=0.0,
         high=1e5,
