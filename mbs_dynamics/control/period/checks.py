@@ -23,7 +23,6 @@ from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
     first_of,
-    for_each,
     holds,
     is_one_of,
     least,
@@ -135,9 +134,9 @@ def watched(
     rests = slow_joint & less(abs(m.q - slow), STANDING)
     lively = rests & less(NOISE, most)
     reverses = less(change * s.change, 0.0) | less(change_qd * s.change_qd, 0.0)
-    count = select(lively, s.lively + 1.0, 0.0 * s.lively)
+    count = select(lively, s.lively + 1.0, 0.0)
     since = select(lively & less(0.0, s.lively), s.lively_since, m.stamp)
-    reversals = select(lively, s.reversals + 1.0 * reverses, 0.0 * count)
+    reversals = select(lively, s.reversals + 1.0 * reverses, 0.0)
     learned = less_equal(LEARNED, count) & less_equal(QUIET, m.stamp - since)
     learned = learned & less_equal(0.25 * count, reversals)
     comes_to_rest = slow_joint & less(0.0, most) & ~less(NOISE, most)
@@ -146,7 +145,7 @@ def watched(
     alive = fresh & moves
 
     # measured efforts against those of the latest commands
-    ahead = [select(holds(p.commanded), row, 0.0 * row) for row in s.asked]
+    ahead = [select(holds(p.commanded), row, 0.0) for row in s.asked]
     within = [max(-p.effort, min(row, p.effort)) for row in ahead] + [ahead[0]]
     low, high = within[0], within[0]
     for row in within[1:]:
@@ -156,10 +155,10 @@ def watched(
     far = less(bound, beyond)
     small = less(max(SMALL * bound, 0.5 * max(-low, high)), beyond)
     step = select(far, SMALL_DEVIATIONS, DEVIATIONS)
-    counted = select(far | small, s.deviations + step, 0.0 * s.deviations)
+    counted = select(far | small, s.deviations + step, 0.0)
     compares = engaged & less_equal(float(LAG), s.asked_count) & less(0.0, p.tolerance)
     compares = compares & less_equal(SWITCHING, x.now - s.switched_at) & ~elsewhere
-    compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
+    compared = m.new & holds(p.commanded) & compares
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
     after = s._replace(
@@ -190,23 +189,23 @@ def _stands(c: Context) -> tuple[Any, Any, Any]:
 
 
 def _drive_error(c: Context) -> tuple[Any, Any, Any]:
-    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0 * c.x.error
+    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0
 
 
 def _temperature(c: Context) -> tuple[Any, Any, Any]:
     hot = holds(c.x.reported) & less(c.p.hottest, c.x.temperature)
-    return hot, c.x.temperature, c.p.hottest + 0.0 * c.p.effort
+    return hot, c.x.temperature, c.p.hottest
 
 
 def _apart(c: Context) -> tuple[Any, Any, Any]:
-    most = 0.1 + 0.0 * c.p.effort
+    most = 0.1
     return holds(c.x.reported) & less(most, c.x.apart), c.x.apart, most
 
 
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
     gap = c.m.received - c.s.received
-    late = less_equal(c.p.timeout, gap) & c.m.new & for_each(c.engaged, len(gap))
+    late = less_equal(c.p.timeout, gap) & c.m.new & c.engaged
     return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 
@@ -314,7 +313,7 @@ def _stiffness(c: Context) -> tuple[Any, Any, Any]:
 
 def _no_limit(c: Context) -> tuple[Any, Any, Any]:
     fine = less(0.0, c.p.effort) & less(c.p.effort, NEVER)
-    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0 * c.p.effort
+    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0
 
 
 def _overload(c: Context) -> tuple[Any, Any, Any]:

@@ -150,7 +150,7 @@ def contact_after(
     slow = select(frozen, 1.0, fading(elapsed / DRIFT))
     drift = select(first, r, sustained + slow * (c.drift - sustained))
     rest = sustained - drift
-    trend = select(first, 0.0 * r, rest + slow * (c.trend - rest))
+    trend = select(first, 0.0, rest + slow * (c.trend - rest))
     known = usable & all_of(less(abs(r), NEVER) | ~watched)
     starts = any_of(first & watched)
     r, sustained, drift, trend = (
@@ -181,7 +181,7 @@ def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
     Bounds.
     """
     watched = less(p.impact_threshold, NEVER)
-    share = largest(select(watched, abs(qd) / p.recorded_speed, 0.0 * qd))
+    share = largest(select(watched, abs(qd) / p.recorded_speed, 0.0))
     bounds = [
         max(1.0, share) * (at_rest + share * slope)
         for at_rest, slope in (
@@ -189,7 +189,7 @@ def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
             (p.sustained_threshold, p.sustained_slope),
         )
     ]
-    torques = [select(watched, row, 0.0 * qd) for row in (impact_of(c), c.sustained)]
+    torques = [select(watched, row, 0.0) for row in (impact_of(c), c.sustained)]
     return np.array(torques), np.array(bounds)
 
 

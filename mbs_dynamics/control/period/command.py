@@ -20,7 +20,6 @@ from mbs_dynamics.control.period.logic import (
     all_of,
     clipped,
     first_of,
-    for_each,
     holds,
     is_one_of,
     largest,
@@ -65,7 +64,7 @@ def with_hold(
     keeps = equal(s.doubt, GRAVITY) & equal(s.mode, STOPPING)
     anew = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
     unknown = any_unknown(s.held)
-    held = select(for_each(anew | unknown, len(q)), q, s.held)
+    held = select(anew | unknown, q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
     elsewhere = 1.0 * holds(r.holds)
     switched = switched | ~equal(elsewhere, s.held_elsewhere)
@@ -90,7 +89,7 @@ def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
     """
     ahead = s.held - q
     follows = equal(s.hold, 1.0) & ~is_engaged(s.mode) & equal(sum(abs(x.nudge)), 0.0)
-    off = less(p.slip, abs(ahead)) & ~at_fault(s, ENCODER) & for_each(follows, len(q))
+    off = less(p.slip, abs(ahead)) & ~at_fault(s, ENCODER) & follows
     near = q + clipped(ahead, -p.slip, p.slip)
     joint, _, _ = first_of(off, ahead, p.slip)
     before = select(entered, -1.0, s.slipped)
@@ -106,7 +105,7 @@ def release_began(s: State, r: Request, p: Settings) -> Any:
     If another controller is to hold the arm, the full torques wait for it while trusted states
     arrive, for at most ``p.release``.
     """
-    latest = largest(select(holds(p.commanded), s.received, -math.inf + 0.0 * p.effort))
+    latest = largest(select(holds(p.commanded), s.received, -math.inf))
     waited = max(s.since, min(latest, s.since + p.release))
     return select(holds(r.holder) & ~holds(s.doubted), waited, s.since)
 
@@ -121,14 +120,13 @@ def wanted(
     damping and assist.
     """
     engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
-    n = len(s.q)
     elapsed = max(x.now - s.since, 0.0)
     ramp = select(less(elapsed, p.ramp_in), elapsed / max(p.ramp_in, 1e-9), 1.0)
     share = select(equal(s.mode, RAMPING_IN), min(ramp, s.most_share), s.share)
     share = select(equal(s.mode, ON), 1.0, share)
     held_by_drives = ~engaged & equal(s.hold, 1.0)
     share = select(held_by_drives, s.most_share, share)
-    g = select(for_each(held_by_drives, n), g_held, t.gravity)
+    g = select(held_by_drives, g_held, t.gravity)
     base = s.start + share * (g - s.start)
     base = select(less(abs(base), NEVER), base, s.command)  # this replaces NaN as well
 
@@ -140,23 +138,22 @@ def wanted(
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
     # zero after the ramp, and if something else carries the arm
-    goes_on = for_each(less(0.0, left) & (held_by_drives | ~wrong), n)
+    goes_on = less(0.0, left) & (held_by_drives | ~wrong)
     released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
-    released = select(for_each(keeps, n), s.carried, released)
-    released = select(at_fault(s, MOTOR), 0.0 * released, released)
-    released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
+    released = select(keeps, s.carried, released)
+    released = select(at_fault(s, MOTOR), 0.0, released)
+    released = released + select(held_by_drives, x.nudge, 0.0)
     released = clipped(released, -p.effort, p.effort)
 
     dissipates = (engaged | less(0.0, left)) & ~held_by_drives & ~holds(s.rates_doubted)
-    damps = acts & for_each(dissipates, n) & ~(at_fault(s, MOTOR) & for_each(~engaged, n))
-    assists = acts & for_each(engaged & ~holds(s.rates_doubted), n)
-    zero = 0.0 * base
-    torque = select(for_each(engaged, n), base, released)
-    torque = torque + select(damps, t.damping, zero) + share * select(assists, t.assist, zero)
+    damps = acts & dissipates & ~(at_fault(s, MOTOR) & ~engaged)
+    assists = acts & (engaged & ~holds(s.rates_doubted))
+    torque = select(engaged, base, released)
+    torque = torque + select(damps, t.damping, 0.0) + share * select(assists, t.assist, 0.0)
     ends = held_by_drives | equal(left, 0.0) | keeps
-    carried = select(for_each(engaged, n), clipped(base, -p.effort, p.effort), s.carried)
+    carried = select(engaged, clipped(base, -p.effort, p.effort), s.carried)
     s = s._replace(share=share, carried=carried)
     return s, clipped(torque, -p.effort, p.effort), released, ends
 
@@ -174,7 +171,7 @@ def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
 def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
     """Return the efforts (n,) that follow from a command, with the position loops of the drives."""
     loops = p.stiffness * (s.held - q) - p.drive_damping * qd
-    return command + select(for_each(less(0.0, s.hold), len(q)), s.hold * loops, 0.0 * command)
+    return command + select(less(0.0, s.hold), s.hold * loops, 0.0)
 
 
 def remembered(
@@ -184,21 +181,18 @@ def remembered(
 
     ``arrived``: it completes a release; ``behind``: the rate limit changed it.
     """
-    n = len(s.q)
     efforts = expected(s, p, command, s.q, s.qd)
     asked = np.vstack([efforts[None], s.asked[: LAG - 1]])
     sends = holds(r.sends)
     at_limit = less_equal(p.effort, abs(command)) & holds(p.commanded)
-    each = for_each(sends, n)
-    every = np.vstack([each[None]] * LAG)
     engaged = is_engaged(s.mode)
-    since = select(at_limit & for_each(engaged, n), min(s.saturated_since, now), np.inf)
+    since = select(at_limit & engaged, min(s.saturated_since, now), np.inf)
     return s._replace(
-        command=select(each, command, s.command),
+        command=select(sends, command, s.command),
         commanded_at=select(sends, now, s.commanded_at),
-        asked=select(every, asked, s.asked),
+        asked=select(sends, asked, s.asked),
         asked_count=select(sends, s.asked_count + 1.0, s.asked_count),
-        saturated_since=select(each, since, s.saturated_since),
+        saturated_since=select(sends, since, s.saturated_since),
         behind=select(sends, 1.0 * behind, s.behind),
         arrived=select(sends, 1.0 * arrived, 0.0),
     )
@@ -206,19 +200,17 @@ def remembered(
 
 def output(s: State, p: Settings, g_held: Any) -> Output:
     """Return the command to the drives."""
-    n = len(s.q)
     engaged = is_engaged(s.mode)
-    fault = ~for_each(engaged, n)
-    motor, encoder = at_fault(s, MOTOR) & fault, at_fault(s, ENCODER) & fault
+    motor, encoder = at_fault(s, MOTOR) & ~engaged, at_fault(s, ENCODER) & ~engaged
     # the position loop of a doubted motor exerts the torque that the motor would not
     motor = motor & less(abs(g_held), NEVER)
-    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0 * s.held)
-    position = select(for_each(less(0.0, s.hold), n), stretched, s.q) - s.turned
+    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0)
+    position = select(less(0.0, s.hold), stretched, s.q) - s.turned
     active = less(0.0, s.hold) | engaged | less(0.0, sum(abs(s.command)))
     return Output(
         torque=s.command,
         position=position,
-        stiffness=select(encoder, 0.0 * s.q, s.hold + 0.0 * s.q),
-        damping=s.hold + 0.0 * s.q,
+        stiffness=select(encoder, 0.0, s.hold),
+        damping=s.hold,
         active=1.0 * active,
     )

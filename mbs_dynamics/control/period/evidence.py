@@ -97,7 +97,7 @@ def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
 
     The bound is ``effort_tolerance`` times the largest share of a gravity torque, and EFFORT_FLOOR.
     """
-    per = select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0 * p.effort)
+    per = select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0)
     return abs(effort - needed) * per, EFFORT_FLOOR + p.effort_tolerance * largest(
         abs(needed) * per
     )
@@ -156,8 +156,8 @@ def with_evidence(
 
     # it rises, or sinks faster and faster
     loaded = of_arm & less(LOADED * p.effort, abs(g))
-    dip = largest(select(sprung & ~equal(g, 0.0), abs(s.first_q - lowest_q), 0.0 * g))
-    rise = select(loaded & less(0.0, g * (m.q - lowest_q)), abs(m.q - lowest_q), 0.0 * g)
+    dip = largest(select(sprung & ~equal(g, 0.0), abs(s.first_q - lowest_q), 0.0))
+    rise = select(loaded & less(0.0, g * (m.q - lowest_q)), abs(m.q - lowest_q), 0.0)
     most = RISE + OVERSHOOT * dip
     tolerant = less_equal(1.0 - MODEL_ERROR, s.most_share) & ~less(FAST, speed)
     most = select(tolerant, 3.0 * most, most)
@@ -201,9 +201,9 @@ def with_evidence(
     holds_all = equal(share, 1.0) & waits
     # drives that work against the torques keep the arm up by themselves
     loops = p.stiffness * (s.held - m.q) - p.drive_damping * m.qd
-    per = select(of_arm, 1.0 / max(p.effort, 1e-9), 0.0 * p.effort)
+    per = select(of_arm, 1.0 / max(p.effort, 1e-9), 0.0)
     against = less(
-        0.5 * share * largest(abs(g) * per), largest(select(drives_hold, abs(loops * per), 0.0 * g))
+        0.5 * share * largest(abs(g) * per), largest(select(drives_hold, abs(loops * per), 0.0))
     )
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 

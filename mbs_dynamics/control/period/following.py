@@ -21,7 +21,6 @@ from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.logic import (
     any_of,
     clipped,
-    for_each,
     holds,
     is_one_of,
     largest,
@@ -137,7 +136,6 @@ def with_law(
     begins = ~acts | floating | (changes & ~equal(_kind(wanted), _kind(s.law)))
     moves = ~equal(r.motion, s.motion)
     leads = (less(0.0, r.follows) | holds(r.prefers)) & ~floating
-    each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
         # forget a law that has faded out: a longer switch_time must not bring it back
@@ -149,11 +147,11 @@ def with_law(
         **gains,
         **goals,
         springs_end=end,
-        fading=select(each, s.reference, s.fading),
-        fading_qd=select(each, s.reference_qd, s.fading_qd),
+        fading=select(fades, s.reference, s.fading),
+        fading_qd=select(fades, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
-        shift=select(for_each(moves, len(s.q)), whole_turns(m.q - r.target, p.turning), s.shift),
+        shift=select(moves, whole_turns(m.q - r.target, p.turning), s.shift),
         obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),
@@ -206,7 +204,6 @@ def added(
 
     ``begins``: the reference begins at the present state; ``moves``: a motion begins.
     """
-    n, zero = len(arm.q), 0.0 * arm.q
     share = clipped((x.now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
@@ -222,8 +219,7 @@ def added(
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
     s = _with_joints(s, motion, p, arm, begins, x.now, dt)
     if traced.joints:
-        held = is_one_of(s.law, (laws.JOINT,))
-        each = for_each(held, n)
+        in_force = is_one_of(s.law, (laws.JOINT,))
         result = laws.joint_impedance(
             arm.tree,
             arm.inertia,
@@ -231,15 +227,15 @@ def added(
             p.linear,
             (arm.q, arm.qd),
             (
-                select(each, s.reference, s.fading),
-                select(each, s.reference_qd, s.fading_qd),
-                select(each, s.reference_qdd, zero),
+                select(in_force, s.reference, s.fading),
+                select(in_force, s.reference_qd, s.fading_qd),
+                select(in_force, s.reference_qdd, 0.0),
             ),
             arm.representation,
         )
         weight = _weight(s, (laws.JOINT,), share)
         torques = torques + _weighted(weight, result.torques)
-        lead = select(each, result.lead, lead)
+        lead = select(in_force, result.lead, lead)
         controlled = select(less(0.0, weight), result.share, 1.0)
     if traced.link:
         s, torques, soft = _with_link(
@@ -291,7 +287,7 @@ def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
 
 def _weighted(weight: Any, torques: Any) -> Any:
     """Return weighted torques (n,); none of a law without a weight, whatever it computes."""
-    return select(for_each(less(0.0, weight), len(torques)), weight * torques, 0.0)
+    return select(less(0.0, weight), weight * torques, 0.0)
 
 
 def _most(fastest: Any, gap: Any) -> Any:
@@ -304,22 +300,16 @@ def _with_joints(
     s: State, r: Request, p: Settings, arm: Followed, begins: Any, now: Any, dt: Any
 ) -> State:
     """Return the state with the reference of the joints."""
-    n = len(arm.q)
     after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
     begin = begins | equal(s.law, laws.FLOAT)
-    present, each = _at_present(s, p, arm), for_each(begin, n)
+    present = _at_present(s, p, arm)
     # references of joints that are not commanded, and of a floating arm, are measured positions
-    tracks = each | ~holds(p.commanded)
+    tracks = begin | ~holds(p.commanded)
     waits = select(tracks, present.waits, 1.0 * after.waits)
-    column = (n, 1)
-    fading_qd = references.braked(
-        s.fading_qd.reshape(column), p.reference_acceleration.reshape(column), dt
-    )[:, 0]
+    fading_qd = references.braked(s.fading_qd, p.reference_acceleration, dt)
     return s._replace(
         reference=select(tracks, present.reference, after.q),
-        reference_qd=select(
-            each, present.reference_qd, select(holds(p.commanded), after.qd, 0.0 * arm.qd)
-        ),
+        reference_qd=select(begin, present.reference_qd, select(holds(p.commanded), after.qd, 0.0)),
         reference_qdd=select(tracks, present.reference_qdd, after.qdd),
         played=select(begin, present.played, after.played),
         pace=select(begin, present.pace, after.pace),
@@ -350,7 +340,7 @@ def _with_link(
 
     ``torques`` (n,) are those of other laws.
     """
-    q, qd, n, now = arm.q, arm.qd, len(arm.q), x.now
+    q, qd, now = arm.q, arm.qd, x.now
     in_force, fades = is_one_of(s.law, laws.OF_LINKS), is_one_of(s.law_before, laws.OF_LINKS)
     C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
     J: Array = mbs.jacobian(arm.tree, q, link, representation="hybrid")
@@ -361,15 +351,13 @@ def _with_link(
     slow = less(largest(abs(qd)), references.AT_REST)
     halts = in_force & less(now, halting) & ~(obeys & holds(r.prefers))
     halting = select(slow & ~stops, -math.inf, halting)
-    each = for_each(halts, n)
-    reference = select(each, q, s.reference)
     s = s._replace(
-        reference=reference,
-        reference_qd=select(each, 0.0 * qd, s.reference_qd),
-        reference_qdd=select(each, 0.0 * qd, s.reference_qdd),
+        reference=select(halts, q, s.reference),
+        reference_qd=select(halts, 0.0, s.reference_qd),
+        reference_qdd=select(halts, 0.0, s.reference_qdd),
         halting=select(halts | stops, halting, -math.inf),
     )
-    rate = select(each, -qd, s.reference_qd)
+    rate = select(halts, -qd, s.reference_qd)
 
     goes = in_force & obeys & less(0.0, r.follows)
     pose, twist, waits = references.pose_after(s, r, p, C, goes, s.link_lead, dt)
@@ -378,13 +366,12 @@ def _with_link(
     size = references.length_of(v)
     v = v * min(1.0, p.pose_velocity[:, None] / max(size, 1e-12))
     s = s._replace(
-        pose=select(np.full((3, 4), tracks, dtype=object), C, pose),
-        twist=select(for_each(tracks, 6), select(for_each(in_force, 6), v.ravel(), 0.0), twist),
+        pose=select(tracks, C, pose),
+        twist=select(tracks, select(in_force, v.ravel(), 0.0), twist),
         link_waits_since=select(waits & ~tracks, min(s.link_waits_since, now), math.inf),
     )
 
     impedance = is_one_of(s.law, (laws.LINK,))
-    each = for_each(in_force, n)
     result, angle = laws.link_impedance(
         arm.inertia,
         J,
@@ -392,7 +379,12 @@ def _with_link(
         s.link_axes,
         s.posture_frequency,
         (C, q, qd),
-        (s.pose, s.twist, select(each, s.reference, s.fading), select(each, rate, s.fading_qd)),
+        (
+            s.pose,
+            s.twist,
+            select(in_force, s.reference, s.fading),
+            select(in_force, rate, s.fading_qd),
+        ),
         s.rotation,
     )
     weights = [_weight(s, (law,), share) for law in laws.OF_LINKS]
@@ -403,7 +395,7 @@ def _with_link(
     return (
         s._replace(
             rotation=angle,
-            link_lead=select(for_each(impedance, 6), result.lead, p.own_link_lead),
+            link_lead=select(impedance, result.lead, p.own_link_lead),
         ),
         torques + limited,
         select(less(0.0, weights[0]), result.share, 1.0),

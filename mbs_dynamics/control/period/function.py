@@ -43,7 +43,7 @@ from mbs_dynamics.control.period.following import (
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least
 from mbs_dynamics.control.period.records import (
     NEVER,
     Layout,
@@ -169,10 +169,10 @@ def period(
     new_loads = ramps.loads_change(s, p)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
     arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
-    candidate = select(for_each(holds(s.doubted), n), s.trusted, m.q)
+    candidate = select(holds(s.doubted), s.trusted, m.q)
     g = gravity_torques(arm, s, candidate, representation)
     step = max(m.elapsed, 0.0)
-    share = select(for_each(less(0.0, p.filter), n) & ~m.restarts, step / (p.filter + step), 1.0)
+    share = select(less(0.0, p.filter) & ~m.restarts, step / (p.filter + step), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
     smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
 
@@ -187,7 +187,7 @@ def period(
 
     # checks
     exerted = select(
-        for_each(less(0.0, p.effort_check) & evidence.shown(m.effort, p), n),
+        less(0.0, p.effort_check) & evidence.shown(m.effort, p),
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
@@ -239,8 +239,8 @@ def period(
     rates_doubted = rates_doubted & ~rests & ~enables
     known = ~command.any_unknown(m.q)
     follows = known & ~doubted
-    q = select(for_each(follows, n), m.q, s.trusted)
-    g = select(for_each(follows | holds(s.doubted), n), g, s.g)
+    q = select(follows, m.q, s.trusted)
+    g = select(follows | holds(s.doubted), g, s.g)
 
     # the state so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
@@ -248,7 +248,7 @@ def period(
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
-    start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
+    start = select(at_rest & holds(p.starts_from_effort), m.effort, s.command)
     resets = enables | begins_hold
     s = after._replace(
         now=select(sends, now, s.now),
@@ -268,9 +268,9 @@ def period(
         smooth=smooth,
         verified=select(enables, 1.0 * supported, s.verified),
         start=select(
-            for_each(enables, n),
+            enables,
             start,
-            select(for_each(begins_hold, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
+            select(begins_hold, 0.0, select(lets_go, s.command, s.start)),
         ),
         share=select(resets | lets_go, 0.0, s.share),
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
@@ -282,7 +282,7 @@ def period(
         ),
     )
     s = s._replace(
-        deviations=select(for_each(enables, n), 0.0, s.deviations),
+        deviations=select(enables, 0.0, s.deviations),
         opposed=select(clears, 0.0, s.opposed),
     )
     if traced.collisions:
@@ -299,7 +299,7 @@ def period(
     followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
     s, law = added(s, x, r, p, followed, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
-    law = select(for_each(broken, n), 0.0, law)
+    law = select(broken, 0.0, law)
     s = s._replace(broken=1.0 * (broken & known))
 
     # torques, and the command within all limits

@@ -103,7 +103,7 @@ def lead_of(w2: Any, most: Any, linear: Any) -> Any:
     )
     w = sqrt(min(w2, most))
     lead = clipped(math.e * speed / (w + TINY), least, longest)
-    return select(less(0.0, w2), lead, NEVER + 0.0 * lead)
+    return select(less(0.0, w2), lead, NEVER)
 
 
 def controllable(w2: Any, most: Any) -> Any:

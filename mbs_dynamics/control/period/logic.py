@@ -50,14 +50,7 @@ def clipped(x: Any, low: Any, high: Any) -> Any:
 
 def count_if(condition: Any, count: Any) -> Any:
     """Return ``count`` + 1 where the condition holds, else 0."""
-    return select(condition, count + 1.0, 0.0 * count)
-
-
-def for_each(condition: Any, n: int) -> Any:
-    """Return a condition once for each of n joints."""
-    row = np.empty(n, dtype=object)
-    row[:] = [condition] * n
-    return row
+    return select(condition, count + 1.0, 0.0)
 
 
 def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:

@@ -72,7 +72,7 @@ def jumps(moved: Any, elapsed: Any, fastest: Any) -> Any:
 
 def whole_turns(angle: Any, turning: Any) -> Any:
     """Return the whole turns in rad that are nearest to angles of joints without limits, else 0."""
-    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0 * turning)
+    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0)
 
 
 def springs_act(s: State) -> Any:
@@ -87,7 +87,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     q = x.q + turned
     elapsed = x.stamp - s.stamp
     moved = q - s.q
-    difference = select(first, 0.0 * moved, moved / elapsed)
+    difference = select(first, 0.0, moved / elapsed)
     qd = select(isnan(x.qd) & holds(p.differentiates), select(first, 0.0, difference), x.qd)
 
     silent = less_equal(p.timeout, x.now - s.received)
@@ -120,10 +120,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     steps = new & less(0.0, elapsed) & less(elapsed, p.timeout)
     steps = steps & (~equal(s.mode, ON) | equal(s.stamp_interval, 0.0))
     stamp = select(new, x.stamp, s.stamp)
-    newest = [
-        largest(select(holds(p.commanded), one, -math.inf + 0.0 * p.commanded))
-        for one in (s.stamp, stamp)
-    ]
+    newest = [largest(select(holds(p.commanded), one, -math.inf)) for one in (s.stamp, stamp)]
     return Measured(
         new=new,
         heard=any_of(new & holds(p.commanded)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mbs_dynamics.compiler import equal, isnan, less, max, min, select
-from mbs_dynamics.control.period.logic import any_of, for_each
+from mbs_dynamics.control.period.logic import any_of
 from mbs_dynamics.control.period.records import Settings, State
 
 
@@ -82,7 +82,6 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
 
 def with_springs_at(s: State, q: Any, begins: Any) -> State:
     """Return the state whose limit springs begin no further inside than the positions q (n,)."""
-    begins = for_each(begins, len(q))
     return s._replace(
         spring_low=select(begins, min(s.spring_low, q), s.spring_low),
         spring_high=select(begins, max(s.spring_high, q), s.spring_high),

@@ -71,10 +71,10 @@ def torques(
     # F v / sqrt(v^2 + v0^2): less power than friction dissipates at any velocity
     assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)
     low, high = less(q, s.spring_low), less(s.spring_high, q)
-    depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0 * q))
+    depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0))
     inertia = np.diag(M)
     inside = min(1.0, abs(depth) / max(s.zone, 1e-6))
     w = LIMIT_FREQUENCY
     spring = inertia * (w * w * depth + 2.0 * w * inside * qd)
-    assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
+    assist = assist - select(less(0.0, s.zone), spring, 0.0)
     return Torques(g, damping, assist + law)
