@@ -502,19 +502,12 @@ def first_failing(fails: list[Any], rows: list[tuple[Any, Any, Any]]) -> tuple[A
 
     The number is 0, and the rest NaN, where none does.
     """
-    number: Any = 0.0
-    joint: Any = np.nan
-    value: Any = np.nan
-    limit: Any = np.nan
-    doubt: Any = NOTHING
+    found: tuple[Any, ...] = (0.0, np.nan, np.nan, np.nan, NOTHING)
     for k in reversed(range(len(CHECKS))):
         if CHECKS[k].stops:
-            number = select(fails[k], k + 1.0, number)
-            joint = select(fails[k], rows[k][0], joint)
-            value = select(fails[k], rows[k][1], value)
-            limit = select(fails[k], rows[k][2], limit)
-            doubt = select(fails[k], CHECKS[k].doubt, doubt)
-    return number, joint, value, limit, doubt
+            row = (k + 1.0, *rows[k], CHECKS[k].doubt)
+            found = tuple(select(fails[k], x, y) for x, y in zip(row, found, strict=True))
+    return found
 
 
 def allowed(fails: list[Any]) -> Any:

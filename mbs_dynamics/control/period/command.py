@@ -42,9 +42,9 @@ RAMP_DOWN, HOLD_TORQUE, ZERO = 0.0, 1.0, 2.0
 
 def at_fault(s: State, doubt: float) -> Any:
     """Return the conditions (n,) that a latched fault raises this doubt about a joint."""
-    n = len(s.q)
     is_fault = equal(s.doubt, doubt) & ~equal(s.fault, 0.0)
-    return np.array([is_fault & equal(s.fault_joint, float(k)) for k in range(n)], dtype=object)
+    joints = range(len(s.q))
+    return np.array([is_fault & equal(s.fault_joint, float(k)) for k in joints], dtype=object)
 
 
 def with_hold(

@@ -92,15 +92,18 @@ def idle(effort: Any, p: Settings) -> Any:
     return ~any_of(some) | any_of(isnan(effort) & holds(p.commanded))
 
 
+def per_limit(p: Settings) -> Any:
+    """Return the reciprocal effort limits (n,), 0 for joints that are not commanded."""
+    return select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0)
+
+
 def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
     """Return how far efforts (n,) are from gravity torques (n,), and the bound, as shares.
 
     The bound is ``effort_tolerance`` times the largest share of a gravity torque, and EFFORT_FLOOR.
     """
-    per = select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0)
-    return abs(effort - needed) * per, EFFORT_FLOOR + p.effort_tolerance * largest(
-        abs(needed) * per
-    )
+    apart = abs(effort - needed) * per_limit(p)
+    return apart, EFFORT_FLOOR + p.effort_tolerance * largest(abs(needed) * per_limit(p))
 
 
 def restarted(s: State, q: Any, begins: Any, verified: Any) -> State:
@@ -201,9 +204,9 @@ def with_evidence(
     holds_all = equal(share, 1.0) & waits
     # drives that work against the torques keep the arm up by themselves
     loops = p.stiffness * (s.held - m.q) - p.drive_damping * m.qd
-    per = select(of_arm, 1.0 / max(p.effort, 1e-9), 0.0)
     against = less(
-        0.5 * share * largest(abs(g) * per), largest(select(drives_hold, abs(loops * per), 0.0))
+        0.5 * share * largest(abs(g) * per_limit(p)),
+        largest(select(drives_hold, abs(loops * per_limit(p)), 0.0)),
     )
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 

@@ -219,7 +219,7 @@ def added(
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
     s = _with_joints(s, motion, p, arm, begins, x.now, dt)
     if traced.joints:
-        in_force = is_one_of(s.law, (laws.JOINT,))
+        in_force = equal(s.law, laws.JOINT)
         result = laws.joint_impedance(
             arm.tree,
             arm.inertia,
@@ -371,7 +371,7 @@ def _with_link(
         link_waits_since=select(waits & ~tracks, min(s.link_waits_since, now), math.inf),
     )
 
-    impedance = is_one_of(s.law, (laws.LINK,))
+    impedance = equal(s.law, laws.LINK)
     result, angle = laws.link_impedance(
         arm.inertia,
         J,

@@ -186,11 +186,8 @@ def period(
         s = collisions.with_collision(s, p, hit, now)
 
     # checks
-    exerted = select(
-        less(0.0, p.effort_check) & evidence.shown(m.effort, p),
-        m.effort,
-        command.expected(s, p, s.command, m.q, m.qd),
-    )
+    measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
+    exerted = select(measures, m.effort, command.expected(s, p, s.command, m.q, m.qd))
     x = x._replace(floats=1.0 * floats(s, x, p))
     after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
     after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
@@ -246,7 +243,6 @@ def period(
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
-    measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
     start = select(at_rest & holds(p.starts_from_effort), m.effort, s.command)
     resets = enables | begins_hold

@@ -58,11 +58,9 @@ def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:
 
     NaN where none does.
     """
-    joint: Any = np.nan
-    value: Any = np.nan
-    limit: Any = np.nan
+    found: tuple[Any, Any, Any] = (np.nan, np.nan, np.nan)
     for k in reversed(range(len(fails))):
-        joint = select(fails[k], float(k), joint)
-        value = select(fails[k], values[k], value)
-        limit = select(fails[k], limits[k], limit)
-    return joint, value, limit
+        fails_here, row = fails[k], (float(k), values[k], limits[k])
+        joint, value, limit = (select(fails_here, x, y) for x, y in zip(row, found, strict=True))
+        found = joint, value, limit
+    return found

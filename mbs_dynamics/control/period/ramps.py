@@ -42,38 +42,27 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
         | ~equal(p.damping, s.damping_goal)
         | ~equal(p.friction, s.friction_goal)
     )
-    ramp = select(at_rest, 0.0, p.ramp_out)
-    gravity_end = select(
-        new_gravity,
-        now + select(at_rest, 0.0, p.gravity_time),
-        select(at_rest, now, s.gravity_end),
-    )
-    loads_end = select(
-        new_loads,
-        now + select(at_rest, 0.0, p.loads_time),
-        select(at_rest, now, s.loads_end),
-    )
-    gains_end = select(new_gains, now + ramp, select(at_rest, now, s.gains_end))
+    gains_time = select(at_rest, 0.0, p.ramp_out)
+
+    def end(changes: Any, time: Any, before: Any) -> Any:
+        """Return when a ramp ends: after a time in s from a change on, or now at rest."""
+        return select(changes, now + time, select(at_rest, now, before))
+
+    gravity_end = end(new_gravity, select(at_rest, 0.0, p.gravity_time), s.gravity_end)
+    loads_end = end(new_loads, select(at_rest, 0.0, p.loads_time), s.loads_end)
+    gains_end = end(new_gains, gains_time, s.gains_end)
     zone = ramped(s.zone, p.zone, gains_end, now, dt)
     width = min(zone, 0.25 * (p.spring_high - p.spring_low))
     low, high = p.spring_low + width, p.spring_high - width
     low_q = select(isnan(q), s.spring_low, q)
     high_q = select(isnan(q), s.spring_high, q)
+    ends = {"gravity": gravity_end, "loads": loads_end}
+    ends |= dict.fromkeys(("scale", "damping", "friction", "zone"), gains_end)
     return s._replace(
-        gravity=ramped(s.gravity, p.gravity, gravity_end, now, dt),
-        gravity_goal=p.gravity,
+        **{x: ramped(getattr(s, x), getattr(p, x), at, now, dt) for x, at in ends.items()},
+        **{f"{x}_goal": getattr(p, x) for x in ends},
         gravity_end=gravity_end,
-        loads=ramped(s.loads, p.loads, loads_end, now, dt),
-        loads_goal=p.loads,
         loads_end=loads_end,
-        scale=ramped(s.scale, p.scale, gains_end, now, dt),
-        damping=ramped(s.damping, p.damping, gains_end, now, dt),
-        friction=ramped(s.friction, p.friction, gains_end, now, dt),
-        zone=zone,
-        scale_goal=p.scale,
-        damping_goal=p.damping,
-        friction_goal=p.friction,
-        zone_goal=p.zone,
         gains_end=gains_end,
         spring_low=min(low, max(s.spring_low, low_q)),
         spring_high=max(high, min(s.spring_high, high_q)),
