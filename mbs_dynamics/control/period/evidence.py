@@ -102,8 +102,9 @@ def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
 
     The bound is ``effort_tolerance`` times the largest share of a gravity torque, and EFFORT_FLOOR.
     """
-    apart = abs(effort - needed) * per_limit(p)
-    return apart, EFFORT_FLOOR + p.effort_tolerance * largest(abs(needed) * per_limit(p))
+    per = per_limit(p)
+    apart = abs(effort - needed) * per
+    return apart, EFFORT_FLOOR + p.effort_tolerance * largest(abs(needed) * per)
 
 
 def restarted(s: State, q: Any, begins: Any, verified: Any) -> State:
