@@ -333,7 +333,7 @@ class Guard:
         if settings.algorithm != self.settings.algorithm:
             running = self.running
             function = Period(self.model, settings.algorithm, running.function.traced)
-            function.verify(function.settings.packed(running.given).astype(float))
+            function.verify(function.settings.packed(running.given))
 
     def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
         """Apply other settings for the same joints; ``options`` as for the class.

@@ -53,7 +53,7 @@ class RunningPeriod:
         self.model, self.joints, self.function = model, list(joints), function
         self.use(given)
         function.verify(self._settings)
-        self._state: FloatArray = function.state.packed(initial(given)).astype(float)
+        self._state: FloatArray = function.state.packed(initial(given))
         self._record: State | None = None
         """The fields of the state, once they are read."""
         for k, position in fixed.items():
@@ -66,7 +66,7 @@ class RunningPeriod:
         self._places = function.state.places
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
         self.reported = self._reported_now()
-        self._sample: Any = self._silence(math.nan)
+        self._sample = self._silence(math.nan)
         self.sample: Sample = function.sample.unpacked(self._sample)
         """The sample of the next period: numbers, and arrays to be filled."""
         self._pack = Struct(f"{len(self._sample)}d").pack_into
@@ -74,14 +74,14 @@ class RunningPeriod:
         self._unreported, self._rest = row[1 : 1 + 8 * n], row[1 + 8 * n :]
         self._ones, self._zeros, self._unknown = [1.0] * n, [0.0] * n, [math.nan] * n
         self._in_force: tuple[Any, ...] = ()
-        self._request: FloatArray = np.zeros(0)
+        self._request: Any = None
 
     # -- settings and requests ---------------------------------------------------------------------
 
     def use(self, given: Settings) -> None:
         """Put all settings in force; the period ramps those that must not jump."""
         self.given = given
-        self._settings: FloatArray = self.function.settings.packed(given).astype(float)
+        self._settings: FloatArray = self.function.settings.packed(given)
 
     def change(self, **fields: Any) -> None:
         """Put some settings in force."""
@@ -97,10 +97,7 @@ class RunningPeriod:
 
     def set_request(self, request: Request) -> None:
         """Set the request of the next periods."""
-        self._request = self._packed(request)
-
-    def _packed(self, request: Request) -> FloatArray:
-        return np.asarray(self.function.request.packed(request), dtype=float)
+        self._request = self.function.request.packed(request)
 
     # -- samples -----------------------------------------------------------------------------------
 
@@ -141,41 +138,40 @@ class RunningPeriod:
         """State in the sample that a law moves the arm by its torques ``law``."""
         self._sample[self.function.sample.places["floats"]] = 0.0
 
-    def _silence(self, t: float) -> FloatArray:
+    def _silence(self, t: float) -> Any:
         """Return a sample in which nothing is reported."""
         zero, unknown = np.zeros(self.model.n), np.full(self.model.n, math.nan)
         nothing = Sample(
             t, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero, 1.0,
             zero,
         )  # fmt: skip
-        return np.asarray(self.function.sample.packed(nothing), dtype=float)
+        return self.function.sample.packed(nothing)
 
     # -- periods -----------------------------------------------------------------------------------
 
     def run(self) -> list[float]:
         """Run a period; return its output as a row, of the fields of ``Output`` in records.py."""
-        self._run(self._sample, self._request)
-        assert self._result is not None
-        row: list[float] = self._result.output.tolist()
+        row: list[float] = self._run(self._sample, self._request).output.tolist()
         return row
 
     def apply(self, t: float, request: Request) -> None:
         """Run a period without a sample for a request; the command stays until the next one."""
-        self._run(self._silence(t), self._packed(request))
+        self._run(self._silence(t), self.function.request.packed(request))
 
-    def _run(self, sample: FloatArray, request: FloatArray) -> None:
+    def _run(self, sample: FloatArray, request: FloatArray) -> Result:
         self._history.store(self._state, sample, request, self._settings)
-        self._result = self.function(self._state, sample, request, self._settings)
-        self._state, self._record = self._result.state, None
+        self._result = result = self.function(self._state, sample, request, self._settings)
+        self._state, self._record = result.state, None
         self.reported = self._reported_now()
+        return result
 
     def _reported_now(self) -> Reported:
         return Reported(*self._state[self._reported_at].tolist())
 
     def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
         """Return state and verdict of a trial period without a sample; the arm is not affected."""
-        result = self.function(self._state, self._silence(t), self._packed(request), self._settings)
-        return self._unpacked(result)
+        packed = self.function.request.packed(request)
+        return self._unpacked(self.function(self._state, self._silence(t), packed, self._settings))
 
     def trial_of_sample(self) -> State:
         """Return the state of a trial of the next period; the arm is not affected."""
@@ -190,16 +186,10 @@ class RunningPeriod:
         ``function`` computes them. The second judges the results of the first.
         """
         at_rest = self.state._replace(mode=transitions.OFF)
-        inputs = [
-            np.asarray(vector, dtype=float)
-            for vector in (
-                self._silence(math.nan),
-                function.request.packed(request),
-                function.settings.packed(given),
-            )
-        ]
-        first = function(np.asarray(function.state.packed(at_rest), dtype=float), *inputs)
-        return self._unpacked(function(first.state, *inputs))
+        inputs = function.request.packed(request), function.settings.packed(given)
+        silence = self._silence(math.nan)
+        first = function(function.state.packed(at_rest), silence, *inputs)
+        return self._unpacked(function(first.state, silence, *inputs))
 
     def _unpacked(self, result: Result) -> tuple[State, Verdict]:
         function = self.function

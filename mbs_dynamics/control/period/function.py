@@ -112,12 +112,12 @@ class Period:
         """Raise BackendError if gravity torques of compiled code differ from the equations."""
         verify(self._torques, mbs.gravity_torques, self.model)
         p, n, rng = self.settings.unpacked(settings), self.model.n, np.random.default_rng(0)
-        state = self.state.packed(initial(p)).astype(float)
+        state = self.state.packed(initial(p))
         zero, one = np.zeros(n), np.ones(n)
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
             sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
-            x = np.asarray(self.sample.packed(sample), dtype=float)
+            x = self.sample.packed(sample)
             r = np.zeros(self.request.size)
             r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)
