@@ -75,8 +75,10 @@ def thresholds_yaml(rows: Mapping[str, Threshold], source: str) -> str:
         line_of(name, {key: float(f"{x:.4g}") for key, x in row._asdict().items()})
         for name, row in rows.items()
     ]
-    head = f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
-    return "\n".join([head, "joints:", *lines, ""])
+    header = (
+        f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
+    )
+    return "\n".join([header, "joints:", *lines, ""])
 
 
 class Collision(NamedTuple):

@@ -112,8 +112,8 @@ class MomentumObserver:
             return
         r = np.zeros(q.size) if self._r is None else self._r
         change, rate = (sample.p - before.p) / elapsed, 0.5 * (sample.rate + before.rate)
-        kept = math.exp(-self.gain * elapsed)
-        self._r, self.why_not = residual_after(r, change, rate, kept), ""
+        decay = math.exp(-self.gain * elapsed)
+        self._r, self.why_not = residual_after(r, change, rate, decay), ""
 
 
 class ToolWrench(NamedTuple):

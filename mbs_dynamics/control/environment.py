@@ -116,7 +116,7 @@ def carried_over(
     Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
     do not fit.
     """
-    remarks, kept = [], list[LinkLoad]()
+    remarks, accepted = [], list[LinkLoad]()
     try:
         root_gravity(model, gravity)
     except MbsError as error:
@@ -124,11 +124,11 @@ def carried_over(
         gravity = otherwise
     for load in loads:
         try:
-            check([*kept, load])
-            kept.append(load)
+            check([*accepted, load])
+            accepted.append(load)
         except MbsError as error:
             remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
-    return gravity, kept, remarks
+    return gravity, accepted, remarks
 
 
 def check_load(load: LinkLoad) -> None:

@@ -91,7 +91,7 @@ class Calibration(NamedTuple):
         Raises ArgumentError for one that is missing or damaged, or is that of another ``frame``.
         """
 
-        def made(table: Any) -> Calibration:
+        def checked(table: Any) -> Calibration:
             check_keys("the calibration", table, KEYS)
             if frame and table["frame"] != frame:
                 raise ArgumentError(f"it is of frame {quoted(table['frame'])}; must be {frame!r}")
@@ -105,7 +105,7 @@ class Calibration(NamedTuple):
             return cls(np.concatenate([moment, force]), mass, com)
 
         try:
-            return parsed_yaml(path, made)
+            return parsed_yaml(path, checked)
         except UnknownKeyError as error:
             raise ArgumentError(f"{path}: {error}") from error
 

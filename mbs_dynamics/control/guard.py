@@ -354,8 +354,8 @@ class Guard:
             thresholds=self._thresholds,
             **options,
         )
-        kept = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
-        self.running.use(given._replace(**{name: getattr(before, name) for name in kept}))
+        unchanged = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
+        self.running.use(given._replace(**{name: getattr(before, name) for name in unchanged}))
         if not self.engaged:  # before torques are enabled, whether a law is too stiff is judged
             self._request(float(self.state_record.now), transitions.NONE)
 

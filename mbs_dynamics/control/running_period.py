@@ -248,11 +248,11 @@ class RunningPeriod:
 
     def model_in_force(self) -> Model:
         """Return the model with the gravity and the loads of the latest period."""
-        kept, (gravity, loads) = self._in_force, self._environment()
-        if not kept or (kept[0] != gravity).any() or (kept[1] != loads).any():
+        cached, (gravity, loads) = self._in_force, self._environment()
+        if not cached or (cached[0] != gravity).any() or (cached[1] != loads).any():
             model = in_force(self.model, gravity.copy(), loads.copy())
-            self._in_force = kept = gravity.copy(), loads.copy(), model
-        model_in_force: Model = kept[2]
+            self._in_force = cached = gravity.copy(), loads.copy(), model
+        model_in_force: Model = cached[2]
         return model_in_force
 
     def _environment(self) -> tuple[FloatArray, FloatArray]:

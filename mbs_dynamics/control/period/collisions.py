@@ -99,15 +99,15 @@ def fading(x: Any) -> Any:
     return 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))))
 
 
-def residual_after(before: Any, change: Any, rate: Any, kept: Any) -> Any:
+def residual_after(before: Any, change: Any, rate: Any, decay: Any) -> Any:
     """Return the residual (n,) of the momentum observer after a time; NaN where it is unknown.
 
     ``change`` is that of the momentum over this time, divided by it, and ``rate`` the mean rate
-    without external torques, (n,) each. The filter keeps the share ``kept`` of the residual
+    without external torques, (n,) each. The filter keeps the share ``decay`` of the residual
     ``before`` (n,), which counts as 0 where it is NaN.
     """
     known = select(isnan(before), 0.0, before)
-    return kept * known + (1.0 - kept) * (change - rate)
+    return decay * known + (1.0 - decay) * (change - rate)
 
 
 def momentum_of(tree: Tree, q: Any, qd: Any, effort: Any, representation: str) -> tuple[Any, Any]:
@@ -143,10 +143,10 @@ def contact_after(
     """
     usable = less(0.0, elapsed) & less_equal(elapsed, LONGEST)
     mean_rate = 0.5 * (rate + c.momentum_rate)
-    kept = fading(GAIN * elapsed)
-    r = residual_after(c.residual, (momentum - c.momentum) / elapsed, mean_rate, kept)
+    decay = fading(GAIN * elapsed)
+    r = residual_after(c.residual, (momentum - c.momentum) / elapsed, mean_rate, decay)
     first = isnan(c.residual)
-    sustained = select(first, r, r + kept * (c.sustained - r))
+    sustained = select(first, r, r + decay * (c.sustained - r))
     slow = select(frozen, 1.0, fading(elapsed / DRIFT))
     drift = select(first, r, sustained + slow * (c.drift - sustained))
     rest = sustained - drift

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,7 @@ def period_settings(
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
 
-    def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
-        return _of_commanded(n, own, values, otherwise)
-
+    of_commanded = partial(_of_commanded, n, own)
     limited = bounded(model.lower, model.upper)
     low, high = np.where(limited, model.lower, -NEVER), np.where(limited, model.upper, NEVER)
     margin = given.position_margin

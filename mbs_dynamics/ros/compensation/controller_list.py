@@ -51,7 +51,7 @@ class ControllerList:
 
     Parameters: ``effort`` and ``position`` are the names of the controllers that take torques and
     that hold the arm otherwise, the latter empty if there is none; ``manager`` is the full name of
-    the controller manager, for the commands in messages. ``beside``: both controllers are to be
+    the controller manager, for the commands in messages. ``adds``: both controllers are to be
     active, since torques are added to the commands of the position controller.
     """
 
@@ -62,9 +62,9 @@ class ControllerList:
         position: str = "",
         manager: str = "/controller_manager",
         *,
-        beside: bool = False,
+        adds: bool = False,
     ) -> None:
-        self._beside = beside
+        self._adds = adds
         self._all = {one.name: one for one in controllers}
         self._effort, self._position, self._manager = effort, position, manager
 
@@ -162,15 +162,15 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         holding = [one for one in chain if one.state == "active"]
-        if self._beside and (lost := self.lost(joints)):
+        if self._adds and (lost := self.lost(joints)):
             return lost
-        if effort.state == "active" and holding and not self._beside:
+        if effort.state == "active" and holding and not self._adds:
             return self._both(holding[0].name)
-        if effort.state == "inactive" and (self._beside or not chain):
+        if effort.state == "inactive" and (self._adds or not chain):
             return (
                 f"controller {effort.name!r} is inactive; must be active: "
                 f"{self.command(effort.name, 'active')}"
-                f"{'' if self._beside else '; or name position_controller'}"
+                f"{'' if self._adds else '; or name position_controller'}"
             )
         if effort.state == "inactive" and len(holding) < len(chain):
             idle = next(one for one in reversed(chain) if one.state == "inactive")
@@ -188,7 +188,7 @@ class ControllerList:
             return str(error)
         if effort.state != "active":
             return f"controller {effort.name!r} is {effort.state}; must be active"
-        if not self._beside:
+        if not self._adds:
             return self._rival(joints, [])
         if self.lost(joints) and not self._all_moved_by_others(joints):
             return ""  # the torques are all that holds some joint
@@ -290,7 +290,7 @@ class ControllerList:
         return ""
 
     def _both(self, other: str) -> str:
-        if self._beside:
+        if self._adds:
             mend = self.command(other, "inactive")
             mend += "" if self._position else ", or name it as position_controller"
             return f"controller {other!r} moves joints of {self._effort!r} as well; {mend}"

@@ -85,7 +85,7 @@ class Handover:
         self._looking = False
         self._effort = controller_of(commands.topic)
         self._position = settings.position_controller
-        self._beside = settings.adds_to_position_control
+        self._adds = settings.adds_to_position_control
         self._unanswered_until = -math.inf
         """Until then a request without an answer may still take effect."""
 
@@ -122,7 +122,7 @@ class Handover:
         finally:
             self.busy = False
         messages = [core.state]
-        if self._beside:
+        if self._adds:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
                 holder = f"{self._position} is checked, and must go on holding"
@@ -136,7 +136,7 @@ class Handover:
     async def _list(self) -> ControllerList:
         controllers = await self._manager.list()
         names = self._effort, self._position, self._manager.name
-        return ControllerList(controllers, *names, beside=self._beside)
+        return ControllerList(controllers, *names, adds=self._adds)
 
     async def _look(self) -> tuple[bool, str]:
         """Return whether the arm is to be taken over, and the problem with the controllers.
@@ -252,7 +252,7 @@ class Handover:
             elif self._position or (self.settings.controller_manager and self._manager.present()):
                 seen = await self._list()
                 fault = seen.fault(self.settings.joints)
-                lost = seen.lost(self.settings.joints) if self._beside else ""
+                lost = seen.lost(self.settings.joints) if self._adds else ""
                 self.alone = bool(lost) and not fault
                 if self.alone:
                     self._warn(f"{lost}; the torques alone hold the arm")
