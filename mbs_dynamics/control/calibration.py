@@ -128,7 +128,7 @@ def calibrate(
 
     Poses with a joint at a limit are left out, since a stop may carry part of the load.
 
-    Raises ArgumentError for too few poses, drives of which no sign is known, positions in other
+    Raises ArgumentError for too few poses, drives with an unknown sign, positions in other
     units, joints without efforts, two motors on one joint, and efforts from which the drives
     subtract gravity; UnknownJointError for a name that is not a joint.
     """

@@ -104,7 +104,7 @@ def called(law: Law, model: Model, state: LawState, reference: Any) -> FloatArra
         torques = np.asarray(law(model, state, reference), dtype=float)
     except MbsError as error:
         raise ArgumentError(f"law {name!r}: {error}") from error
-    except Exception as error:  # whatever it is, the arm must be held
+    except Exception as error:  # the arm must be held after any error
         raise ArgumentError(f"law {name!r} raised {type(error).__name__}: {error}") from error
     if torques.shape == (len(state.joints),) and np.isfinite(torques).all():
         return torques

@@ -41,7 +41,7 @@ class MomentumObserver:
     Haddadin and Hirzinger (2006) then obeys rd = K (tau_ext - r): it follows tau_ext as a low-pass
     filter with the time constant 1/K does.
 
-    Time is that of the messages; where joints are measured at different times, that of the newest
+    Time is that of the messages; if joints are measured at different times, that of the newest
     measurement, and nothing is integrated before it advances. From one time to the next, at
     whatever distance, the mean external torque is the change of p over the time between, less the
     mean of the other torques (trapezoidal rule), and rd is solved exactly: r <- a r + (1 - a)
@@ -76,7 +76,7 @@ class MomentumObserver:
     def adopt(self, momentum: Callable[[FloatArray, FloatArray], GeneralizedMomentum]) -> None:
         """Continue with the same joints under another gravity or load, from the present residual.
 
-        ``momentum`` gives that of the robot as it is now, at q and qd.
+        ``momentum`` returns the momentum of the changed robot at q and qd.
         """
         before = self._before
         if before is not None:  # a load changes the momentum, not the rate before

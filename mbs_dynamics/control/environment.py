@@ -201,7 +201,7 @@ def link_loads(model: Model) -> list[LinkLoad]:
 
 
 def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
-    """Return loads with one that replaces that of the same link; a mass of zero removes it.
+    """Return loads with a load that replaces the one of its link; a mass of zero removes it.
 
     Raises ModelError if there are too many.
     """

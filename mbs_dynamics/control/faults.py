@@ -38,7 +38,7 @@ class Fault(NamedTuple):
     """The event, with names and numbers, for users."""
     doubt: Doubt = Doubt.NOTHING
     joints: tuple[int, ...] = ()
-    """Places of the doubtful joints among those that are commanded; empty: not known, or all."""
+    """Indices of the doubtful joints among the commanded ones; empty: unknown, or all."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.reason}"

@@ -88,7 +88,7 @@ class Calibration(NamedTuple):
     def read(cls, path: Path, frame: str = "") -> Calibration:
         """Return the calibration in a file that :meth:`write` or a user has written.
 
-        Raises ArgumentError for one that is missing or damaged, or is that of another ``frame``.
+        Raises ArgumentError for a file that is missing, damaged, or of another ``frame``.
         """
 
         def checked(table: Any) -> Calibration:

@@ -28,7 +28,7 @@ LOAD_ROUNDS = 100
 """Rounds in which factors and the centre of mass of a load are fitted in turn."""
 
 ROUNDS, STEPS = 4, 3
-"""Rounds, after each of which the noise is estimated anew, of Gauss-Newton steps."""
+"""Number of estimates of the noise, and of Gauss-Newton steps before each of them."""
 
 
 class GravityFit(NamedTuple):

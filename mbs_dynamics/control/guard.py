@@ -320,7 +320,7 @@ class Guard:
         return None if math.isnan(played) or self.trajectory is None else played
 
     def pace(self, rate: float) -> None:
-        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
+        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: continue.
 
         Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """

@@ -41,7 +41,7 @@ class Reading(NamedTuple):
     q: FloatArray
     """(n,) positions in rad or m."""
     qd: FloatArray | None
-    """(n,) velocities in rad/s or m/s; None if that of a joint is unknown."""
+    """(n,) velocities in rad/s or m/s; None if the velocity of a joint is unknown."""
     why_no_velocity: str
     """Why ``qd`` is None."""
     tau: FloatArray

@@ -17,7 +17,7 @@ WHEN_SILENT = {
     "damp": "the drives damp",
     "hold": "the drives hold their position",
     "zero": "the drives exert no torque",
-    "last": "the drives go on with the last command",
+    "last": "the drives continue the last command",
 }
 """Reactions of drives when commands stop."""
 

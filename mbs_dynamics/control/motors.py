@@ -157,8 +157,8 @@ class Motors:
             owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
             if len(owners) > 1:
                 raise ArgumentError(
-                    f"motor {motor.motor!r} is that of {listed(owners)}; must be a motor of its "
-                    "own for each row"
+                    f"motor {motor.motor!r} is used by {listed(owners)}; each row must name "
+                    "another motor"
                 )
         self._joints = [self.joint_names.index(motor.joint) for motor in self.motors]
         self._shared = len(self.motors) > len(self.joint_names)
@@ -314,7 +314,7 @@ class Motors:
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
     if motors.when_silent == "last":
         yield (
-            "when_silent is 'last': when the loop ends, the drives go on with the last torque, and "
+            "when_silent is 'last': when the loop ends, the drives continue the last torque, and "
             "the arm moves away; set a timeout in the drives if they have one"
         )
     without = [motor.joint for motor in motors.motors if not motor.kp]

@@ -52,6 +52,6 @@ class PoseReference(NamedTuple):
     twist: FloatArray
     """(6,) hybrid: angular velocity, then the velocity of the link's origin, in the root's axes."""
     posture: FloatArray
-    """(n,) positions of joints to prefer among those that place the link so."""
+    """(n,) preferred positions among those that reach the pose."""
     posture_rate: FloatArray
     """(n,) velocities of the posture."""

@@ -56,7 +56,7 @@ class Remarks:
         self._joints, self._link, self._target = Lag(), Lag(), Lag()
         self._softened = False
         self._old = 0.0
-        """The latest motion of which an old target was reported."""
+        """The latest motion whose target was reported as old."""
 
     def restart(self) -> None:
         """Enable again the remarks that are made once after torques are enabled."""

@@ -112,7 +112,7 @@ def point_message(stamp: Time, frame_id: str, p: FloatArray) -> PointStamped:
 def array_message(
     stamp: Time, values: FloatArray, labels: Sequence[str], **about: str
 ) -> Float64MultiArray:
-    """Return an array row by row, with a label for each dimension, of which the first describes it.
+    """Return an array row by row, with a label for each dimension; the first describes the array.
 
     The label is ``contents; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
     """

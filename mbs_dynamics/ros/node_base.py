@@ -233,7 +233,7 @@ class BaseNode(Node):
         """Raise MbsError if these settings cannot be applied now."""
 
     def _apply(self, before: Any, given: Sequence[str]) -> None:
-        """Apply the settings, which were ``before`` and of which some were ``given``.
+        """Apply the settings: ``before`` are the previous ones, ``given`` the names that were set.
 
         By default they only need to be stored.
         """

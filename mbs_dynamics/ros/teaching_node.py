@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the motion of an arm that is guided by hand, and sends it as a trajectory.
 
-Behaviour: docs/reference/nodes. It commands nothing: whoever follows the trajectory holds the arm.
+Behaviour: docs/reference/nodes. It commands nothing: the follower of the trajectory holds the arm.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def law_from(path: str) -> Law:
     try:
         target = getattr(importlib.import_module(module), name)
         law = target() if isinstance(target, type) else target
-    except Exception as error:  # whatever the module of a user does
+    except Exception as error:  # a module of a user may raise anything
         raise ArgumentError(
             f"law {quoted(path)} cannot be imported: {type(error).__name__}: {error}"
         ) from error

@@ -45,7 +45,7 @@ SETTLING = 5.0 * DRIFT
 """Time in s from the first residual on in which nothing is detected."""
 
 LONGEST = 0.1
-"""Time in s between two states after which the observer starts anew."""
+"""Longest time in s between two states; after a longer one the observer restarts."""
 
 
 class Contact(NamedTuple):
@@ -92,7 +92,7 @@ def nothing_known(n: int) -> Contact:
 
 
 def fading(x: Any) -> Any:
-    """Return what is left of a first-order filter after x time constants, for x >= 0.
+    """Return the decay of a first-order filter after x time constants, for x >= 0.
 
     It is exp(-x) within 1 % of 1, and within 1e-4 for x up to 0.4.
     """

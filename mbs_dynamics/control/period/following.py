@@ -113,7 +113,7 @@ def with_law(
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
     ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
-    and ``floating`` whether the arm floats since a collision, whatever law is requested.
+    and ``floating`` whether the arm floats since a collision, independent of the request.
     The conditions are that the reference begins at the present state, and that a motion begins.
     """
     acts = was_engaged & engaged
@@ -286,7 +286,7 @@ def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
 
 
 def _weighted(weight: Any, torques: Any) -> Any:
-    """Return weighted torques (n,); none of a law without a weight, whatever it computes."""
+    """Return weighted torques (n,), zero without a weight, even if they are not finite."""
     return select(less(0.0, weight), weight * torques, 0.0)
 
 

@@ -38,7 +38,7 @@ class Replay(NamedTuple):
     verdicts: FloatArray
     """(N, ...) of Verdict."""
     difference: float
-    """Largest difference of the last state from that of the arm; 0: every number is the same."""
+    """Largest difference between the last state and the stored one; 0: all numbers are equal."""
 
     @property
     def sent(self) -> FloatArray:

@@ -34,7 +34,7 @@ SHARE = 0.8
 """Share of the acceleration limit that braking is planned with."""
 
 PACE_TIME = 0.3
-"""Time in s in which a trajectory stops or goes on."""
+"""Time in s in which a trajectory stops or continues."""
 
 ARRIVED = 0.03
 """Distance from the last point of a trajectory within which a joint has arrived, in rad or m."""

@@ -30,7 +30,7 @@ LIMIT_FREQUENCY = 10.0
 """Natural frequency in rad/s of a joint on its limit spring while the others stand still."""
 
 SETTLING, PERIODS = 0.1, 5.0
-"""Time constant in s of the damping of the momentum, at least so many periods, for stability."""
+"""Time constant in s of the damping of the momentum, and its least number of periods."""
 
 HEADROOM = 0.1
 """Share of the velocity limit of a joint below it, over which the damping of the momentum fades."""

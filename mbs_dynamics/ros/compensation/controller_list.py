@@ -181,7 +181,7 @@ class ControllerList:
         return self._rival(joints, [one.name for one in chain])
 
     def fault(self, joints: Sequence[str]) -> str:
-        """Return why torques on ``joints`` must not go on; "" if nothing is wrong."""
+        """Return why torques on ``joints`` must not continue; "" if nothing is wrong."""
         try:
             effort = self._checked(joints)
         except ControllerError as error:

@@ -179,7 +179,7 @@ class GravityCompensator:
         """Store a description; False if it is that of the robot in force.
 
         Another one while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
-        reads it. Here texts are compared, which takes little time whatever they contain.
+        reads it. Comparing texts takes little time for any content.
         """
         if text == (self._text if self.pending is None else self.pending):
             return False
@@ -473,7 +473,7 @@ class GravityCompensator:
             self.arm.events.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
-        """Return the message that two sources report the arm in turn; empty if none do."""
+        """Return the message that two sources alternate; empty if they do not."""
         returns = self._returns
         if len(returns) == RETURNS and now - returns[0] < RETURNS_WITHIN:
             return "joint_states come from two sources in turn: some fit the arm, and others do not"

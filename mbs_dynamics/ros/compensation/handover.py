@@ -46,7 +46,7 @@ LATE_ANSWER = 2.0
 """Time in s after which a request without an answer no longer takes effect."""
 
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
-"""Name that the middleware gives to nodes of which it has not received the name."""
+"""Name that the middleware gives to nodes whose name it has not received."""
 
 DISCOVERY = 5.0
 """Time in s in which a node discovers the services of others."""
@@ -125,7 +125,7 @@ class Handover:
         if self._adds:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
-                holder = f"{self._position} is checked, and must go on holding"
+                holder = f"{self._position} is checked, and must continue to hold"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
         if core.arm is None or not _motors_hold(core.arm):
             messages.append(UNSUPPORTED)
@@ -241,7 +241,7 @@ class Handover:
     # -- while torques act, and after --------------------------------------------------------------
 
     async def watch(self, core: GravityCompensator) -> Fault | None:
-        """Check the controllers; return a fault if torques must not go on."""
+        """Check the controllers; return a fault if torques must not continue."""
         if self.busy or self._looking:
             return None
         self._looking = True
