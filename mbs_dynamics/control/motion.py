@@ -72,7 +72,7 @@ class Motion:
         exists, holds = self.holder
         return Request(
             action, float(sends), float(settle), doubt, float(exists), float(holds),
-            self.law, self.motion, self.follows, self.prefers, self.target,
+            self.law, 0.0, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
         )  # fmt: skip

@@ -363,6 +363,8 @@ class Request(NamedTuple):
 
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
+    at_once: Number
+    """1 if it takes over without a blend."""
     motion: Number
     """Number of the motion that is described below. Another number begins another motion; what is
     described under a number from before torques were enabled is not followed."""
