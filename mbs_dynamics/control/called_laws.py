@@ -80,10 +80,10 @@ class CalledLaws:
             self._before = None
         torques = np.zeros(len(gravity))
         if self.law is not None:
-            torques = called(self.law, model, state, reference_of(self.law, s)) - gravity
+            torques = torques_of(self.law, model, state, reference_of(self.law, s)) - gravity
             torques *= 1.0 if self._fades else share
         if before is not None and share < 1.0:
-            fading = called(before, model, state, reference_of(before, s)) - gravity
+            fading = torques_of(before, model, state, reference_of(before, s)) - gravity
             torques = torques + (1.0 if self._fades else 1.0 - share) * fading
         return torques
 
@@ -97,7 +97,7 @@ def reference_of(law: Any, s: State) -> JointReference | PoseReference:
     return PoseReference(pose, *map(np.array, (s.twist, s.reference, s.reference_qd)))
 
 
-def called(law: Law, model: Model, state: LawState, reference: Any) -> FloatArray:
+def torques_of(law: Law, model: Model, state: LawState, reference: Any) -> FloatArray:
     """Return the torques (m,) of a law. Raises ArgumentError for one that fails."""
     name = name_of(law)
     try:

@@ -15,7 +15,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.called_laws import CalledLaws, called, reference_of
+from mbs_dynamics.control.called_laws import CalledLaws, reference_of, torques_of
 from mbs_dynamics.control.laws import AnyLaw, CartesianImpedance, JointImpedance, Law, LawState
 from mbs_dynamics.control.motion import Motion, moving_link
 from mbs_dynamics.control.period import laws, transitions
@@ -171,7 +171,7 @@ class LawInForce:
         check = getattr(law, "check", None)
         if check is not None:
             check(self._running.model_in_force(), state)
-        called(law, self._running.model_in_force(), state, reference_of(law, s))
+        torques_of(law, self._running.model_in_force(), state, reference_of(law, s))
 
     def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
         running = self._running

@@ -177,7 +177,7 @@ def _kind(law: Any) -> Any:
     return select(is_one_of(law, laws.OF_JOINTS), 1.0, link)
 
 
-class Followed(NamedTuple):
+class Arm(NamedTuple):
     """The state of the arm in a period, as laws use it."""
 
     tree: Tree
@@ -189,12 +189,12 @@ class Followed(NamedTuple):
     representation: str
 
 
-def added(
+def law_torques(
     s: State,
     x: Sample,
     r: Request,
     p: Settings,
-    arm: Followed,
+    arm: Arm,
     traced: Traced,
     begins: Any,
     moves: Any,
@@ -245,7 +245,7 @@ def added(
     return s._replace(stiffness_share=controlled, lead=lead), torques
 
 
-def _at_present(s: State, p: Settings, arm: Followed) -> State:
+def _at_present(s: State, p: Settings, arm: Arm) -> State:
     """Return the state whose reference of the joints is their present state."""
     return s._replace(
         reference=arm.q,
@@ -297,7 +297,7 @@ def _most(fastest: Any, gap: Any) -> Any:
 
 
 def _with_joints(
-    s: State, r: Request, p: Settings, arm: Followed, begins: Any, now: Any, dt: Any
+    s: State, r: Request, p: Settings, arm: Arm, begins: Any, now: Any, dt: Any
 ) -> State:
     """Return the state with the reference of the joints."""
     after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
@@ -326,7 +326,7 @@ def _with_link(
     x: Sample,
     r: Request,
     p: Settings,
-    arm: Followed,
+    arm: Arm,
     link: str,
     obeys: Any,
     begins: Any,

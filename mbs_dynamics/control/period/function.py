@@ -35,11 +35,11 @@ from mbs_dynamics.control.period import (
 from mbs_dynamics.control.period.following import (
     GAINS,
     GRAVITY_ALONE,
-    Followed,
+    Arm,
     Traced,
-    added,
     floats,
     is_sound,
+    law_torques,
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
@@ -292,8 +292,8 @@ def period(
         s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
     )
     M = mbs.mass_matrix(arm, q, representation=representation)
-    followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
-    s, law = added(s, x, r, p, followed, traced, begins, moves, dt)
+    present = Arm(arm, Inertia.of(M, p.commanded), q, smooth, representation)
+    s, law = law_torques(s, x, r, p, present, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
     law = select(broken, 0.0, law)
     s = s._replace(broken=1.0 * (broken & known))

@@ -60,7 +60,7 @@ class Springs(NamedTuple):
     """Largest squared natural frequency in 1/s^2; stiffer modes are softened."""
 
 
-class Added(NamedTuple):
+class LawResult(NamedTuple):
     """Result of a law."""
 
     torques: Any
@@ -119,7 +119,7 @@ def joint_impedance(
     state: tuple[Any, Any],
     reference: tuple[Any, Any, Any],
     representation: str,
-) -> Added:
+) -> LawResult:
     """Return the torques M qdd_d + C qd_d + K (q_d - q) + D (qd_d - qd) (n,).
 
     ``state`` is q, qd (n,), and ``reference`` q_d, qd_d, qdd_d (n,). ``linear`` (n,) is 1 for
@@ -139,7 +139,7 @@ def joint_impedance(
     ]
     ahead = inertia.M @ qdd_d + 0.25 * (h[0] - h[1])
     lead = lead_of(np.diag(W), gains.most, linear)
-    return Added(c * (ahead + root * forces), lead, controllable(w2, gains.most))
+    return LawResult(c * (ahead + root * forces), lead, controllable(w2, gains.most))
 
 
 def link_impedance(
@@ -151,7 +151,7 @@ def link_impedance(
     state: tuple[Any, Any, Any],
     reference: tuple[Any, Any, Any, Any],
     rotation: Any,
-) -> tuple[Added, Any]:
+) -> tuple[LawResult, Any]:
     """Return the torques (n,) of the impedance of a link, and its orientation error (3,).
 
     ``J`` (6, n) is the hybrid Jacobian of the link. ``state`` is its pose (3, 4), and q, qd (n,);
@@ -177,7 +177,7 @@ def link_impedance(
     torques = c * (inertia.M @ a) + J_x.T @ forces
     lead = lead_of(np.diag(W), gains.most, np.array([0.0] * 3 + [1.0] * 3))
     share = controllable(max(w2, posture_frequency * posture_frequency), gains.most)
-    return Added(torques, lead, share), angle
+    return LawResult(torques, lead, share), angle
 
 
 def orientation_error(C: Array, target: Array, before: Any) -> Any:
