@@ -231,10 +231,10 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     np.testing.assert_allclose(both.efforts["joint2"], case.efforts["joint2"])
 
 
-def damaged(change):
+def right_columns():
+    """Return a case, and its poses as columns of a table."""
     case = Case("arm7", 0)
-    found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
-    return case, change(found)
+    return case, columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
 
 
 def only(letter):
@@ -246,7 +246,6 @@ NONSENSE = {
     "no positions": (only("e"), "positions.*q_<joint>"),
     "other joints": (lambda c: {k.replace("joint", "axis"): x for k, x in c.items()}, "joint7"),
     "degrees": (lambda c: {k: 57.3 * x for k, x in c.items()}, "q_joint.*rad"),
-    "one pose": (lambda c: {k: np.full(20, x[0]) for k, x in c.items()}, "1 different poses"),
     "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "different poses.*at least 4"),
     "missing": (lambda c: {k: x * np.nan for k, x in c.items()}, "0 different poses"),
     "twice": (lambda c: c | {"tau_joint3": c["effort_joint3"]}, "effort_joint3.*tau_joint3"),
@@ -258,7 +257,7 @@ NONSENSE = {
 
 
 def test_other_names_of_columns_are_declared(tmp_path, capsys):
-    case, table = damaged(lambda found: found)
+    case, table = right_columns()
     declared = {f"c{k}": name for k, name in enumerate(table)}
     file = written(case, tmp_path / "own.csv", {k: table[x] for k, x in declared.items()})
     plain = written(case, tmp_path / "poses.csv", table)
@@ -275,8 +274,8 @@ def test_other_names_of_columns_are_declared(tmp_path, capsys):
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_nonsense_is_refused(kind, tmp_path, capsys):
     change, said = NONSENSE[kind]
-    case, table = damaged(change)
-    file = written(case, tmp_path / "poses.csv", table)
+    case, table = right_columns()
+    file = written(case, tmp_path / "poses.csv", change(table))
     with pytest.raises(MbsError, match=said):
         calibrate(case.model, read_poses(file, case.model))
     out = tmp_path / "motors.yaml"
@@ -303,12 +302,11 @@ def test_bad_arguments_are_refused(tmp_path):
             calibrate(case.model, poses, signs=signs)
     with pytest.raises(MbsError, match=r"position_joint1 has an unknown direction.*--signs"):
         calibrate(case.model, Poses(positions=case.raw, efforts=case.efforts))
-    row = {"sign": 1, "position_per_radian": 1.0, "command_per_newton_metre": 1.0}
-    row["feedback_per_newton_metre"] = 1.0
+    numbers = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+    row = {"sign": 1} | dict.fromkeys(numbers, 1.0)
     pair = {"joint1": [{"motor": 1, **row}, {"motor": 2, **row}]}
+    start = Motors({"when_silent": "hold", "motors": pair}, case.model)
     with pytest.raises(MbsError, match="two motors"):
-        calibrate(
-            case.model, poses, start=Motors({"when_silent": "hold", "motors": pair}, case.model)
-        )
+        calibrate(case.model, poses, start=start)
     with pytest.raises(SystemExit):
         main(["calibrate-motors", "arm7", "x.csv", "--out", "y.yaml", "--signs", "joint1=0"])
