@@ -22,17 +22,23 @@ OFFSETS = np.linspace(-0.2, 0.3, 7)
 SPEED = 0.05
 
 
-def wrong(seed=0, share=0.3):
-    """Return the arm with other masses, centres of mass and tensors, physically possible."""
-    rng = np.random.default_rng(seed)
+def erroneous(model, share, rng, shift=0.02):
+    """Return a model with other masses, centres of mass and tensors, physically possible.
+
+    Masses differ by up to a ``share``, centres of mass by up to ``shift`` in m along each axis.
+    """
     bodies = []
-    for body in TRUE.bodies:
+    for body in model.bodies:
         old = body.inertia
         scale = 1.0 + share * rng.uniform(-1.0, 1.0)
-        com = old.com + 0.02 * rng.uniform(-1.0, 1.0, 3)
+        com = old.com + shift * rng.uniform(-1.0, 1.0, 3)
         inertia = Inertia.from_com(scale * old.mass, com, scale * np.asarray(old.tensor_at_com))
         bodies.append(replace(body, inertia=inertia))
-    return replace(TRUE, bodies=tuple(bodies))
+    return replace(model, bodies=tuple(bodies))
+
+
+def wrong(seed=0, share=0.3):
+    return erroneous(TRUE, share, np.random.default_rng(seed))
 
 
 def motion(t, seed, waves=5, fundamental=0.1, reach=0.8):

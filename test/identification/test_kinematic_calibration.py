@@ -202,16 +202,16 @@ def test_placements_are_found_as_well():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("postures", "said"),
+    ("postures", "point", "said"),
     [
-        (lambda q: q[:3], "3 postures are too few"),
-        (lambda q: np.vstack([q[:8], q[8:16] + 0.1]), "Record them again|one point"),
-        (lambda q: q[0] + 1e-3 * np.random.default_rng(0).normal(size=(8, 6)), "differ more"),
+        (lambda q: q[:3], None, "3 postures are too few"),
+        (lambda q: np.vstack([q[:8], q[8:16] + 0.1]), None, "Record them again|one point"),
+        (lambda q: q[0] + 1e-3 * np.random.default_rng(0).normal(size=(12, 6)), POINT, "differ"),
     ],
 )
-def test_bad_postures_are_rejected_with_advice(postures, said):
+def test_bad_postures_are_rejected_with_advice(postures, point, said):
     with pytest.raises(TimeSeriesError, match=said):
-        calibrate_touches(described(), series(postures(touches(30))), "tip")
+        calibrate_touches(described(), series(postures(touches(30))), "tip", point=point)
 
 
 @pytest.mark.long

@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from identification_bench import erroneous
 from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.static import StillData
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -38,15 +38,8 @@ def arm(name):
 
 
 def true_arm(model, load, share, rng):
-    bodies = []
-    for body in model.bodies:
-        old = body.inertia
-        factor = 1.0 + share * rng.uniform(-1.0, 1.0)
-        com = old.com + np.sqrt(share) * 0.02 * rng.uniform(-1.0, 1.0, 3)
-        inertia = Inertia.from_com(factor * old.mass, com, factor * np.asarray(old.tensor_at_com))
-        bodies.append(replace(body, inertia=inertia))
-    mass = load * sum(float(body.inertia.mass) for body in bodies)
-    true = replace(model, bodies=tuple(bodies))
+    true = erroneous(model, share, rng, shift=0.02 * np.sqrt(share))
+    mass = load * true.total_mass
     return true.with_payload(model.body_names[-1], mass, (0.02, 0.0, 0.05)) if load else true
 
 

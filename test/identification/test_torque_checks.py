@@ -40,13 +40,6 @@ def scaled(**factors):
     return replace(RIGHT, tau=RIGHT.tau * np.array([factors.get(name, 1.0) for name in JOINTS]))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_right_torques_pass_with_a_wrong_description(seed):
-    model = wrong(seed, share=0.6)
-    errors, _ = validate(model, recorded(seed, duration=12.0, rate=100.0))
-    assert errors.description_with_friction > 0.015  # 0.003 with the right masses
-
-
 @pytest.mark.parametrize("factor", [0.3, 0.5, 2.0, 3.0])
 def test_right_torques_pass_where_all_masses_are_wrong(factor):
     bodies = tuple(
@@ -56,14 +49,10 @@ def test_right_torques_pass_where_all_masses_are_wrong(factor):
     assert validate(replace(TRUE, bodies=bodies), RIGHT)[0].description > 0.2
 
 
-def test_one_link_of_thrice_the_mass_passes():
+@pytest.mark.parametrize("noise", [0.01, 1.0])
+def test_right_torques_pass_with_a_wrong_description(noise):
     heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
-    assert validate(heavy, RIGHT)[0].description > 0.1
-
-
-def test_noisy_torques_pass_with_a_wrong_description():
-    heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
-    noisy = recorded(1, duration=12.0, rate=100.0, noise=1.0)  # 25 % are left unexplained
+    noisy = recorded(1, duration=12.0, rate=100.0, noise=noise)  # of 1.0 a quarter is left
     assert validate(heavy, noisy)[0].description > 0.1
 
 
@@ -86,11 +75,9 @@ def test_factors_of_some_joints_are_named(names, factor):
     )
 
 
-def test_a_factor_of_all_joints_is_the_unit_or_the_masses_and_may_be_stated():
-    six = replace(RIGHT, tau=6.0 * RIGHT.tau)
-    refused(six, "masses", "6", "--columns")
-    refused(replace(RIGHT, tau=RIGHT.tau * 1e3), "mN m")
-    assert validate(TRUE, replace(six, declared=frozenset({"tau"})))[0].description > 0.5
+def test_a_factor_of_all_joints_may_be_stated():
+    six = replace(RIGHT, tau=6.0 * RIGHT.tau, declared=frozenset({"tau"}))
+    assert validate(TRUE, six)[0].description > 0.5
 
 
 def test_torques_without_gravity_are_named_and_the_clock_is_not_blamed():
@@ -124,10 +111,6 @@ def test_torques_that_do_not_change_name_the_joint(value):
     tau = RIGHT.tau.copy()
     tau[:, 3] = value
     refused(replace(RIGHT, tau=tau), "no efforts of joint4")
-
-
-def test_torques_of_another_motion_are_refused():
-    refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
 
 
 @pytest.mark.long
@@ -208,7 +191,7 @@ def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, ca
     assert main(["validate", "arm7", str(path), "--columns", *declared]) == 0
 
 
-@pytest.mark.parametrize("pair", [(1, 3), (1, 2), (0, 1), (2, 3), (3, 5)])
+@pytest.mark.parametrize("pair", [(1, 3), (0, 1), (3, 5)])
 def test_exchanged_torques_are_named(pair):
     order = np.arange(7)
     order[list(pair)] = pair[::-1]
@@ -242,23 +225,16 @@ def test_light_and_heavy_loads_are_identified(mass):
     np.testing.assert_allclose(found.inertia.com, [0.0, 0.03, 0.1], atol=0.01)
 
 
+LOADED = TRUE.with_payload("tool", 1.5, (0.0, 0.03, 0.1))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda load: -load.tau, "opposite sign"),
-        (lambda load: 0.0 * load.tau, "no efforts"),
-        (lambda load: 0.0 * load.tau + 2.0, "no efforts"),
-        (lambda load: np.where(ALL == 3, 0.0, load.tau), "no efforts of joint4"),
         (lambda load: with_load(1.5, seed=7).tau, "no masses explain"),
-        (lambda load: load.tau[:, [0, 2, 1, 3, 4, 5, 6]], "joint2"),
         (lambda load: 1e3 * load.tau, "--columns"),
-        (
-            lambda load: (
-                load.tau
-                - mbs.gravity_torques(TRUE.with_payload("tool", 1.5, (0.0, 0.03, 0.1)), load.q)
-            ),
-            "without gravity",
-        ),
+        (lambda load: load.tau - mbs.gravity_torques(LOADED, load.q), "without gravity"),
     ],
 )
 def test_torques_that_are_not_those_of_an_arm_with_a_load_are_refused(change, said):
