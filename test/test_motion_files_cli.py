@@ -67,13 +67,8 @@ def write_all(folder):
     torques = folder / "torques.csv"
     t = np.arange(0.0, 6.0, 0.01)
     tau = np.sin(np.outer(t, np.arange(2.0, 9.0))) * 0.2 * ARM.effort_limits[:7] ** 0.5
-    np.savetxt(
-        torques,
-        np.column_stack([t, tau]),
-        delimiter=",",
-        header="t," + ",".join(NAMES),
-        comments="",
-    )
+    head = ",".join(["t", *NAMES])
+    np.savetxt(torques, np.column_stack([t, tau]), delimiter=",", header=head, comments="")
     start = [f"{name}={x:g}" for name, x in zip(NAMES, 0.5 * (ARM.lower + ARM.upper), strict=True)]
     still = ["--gravity", "0", "0", "0", "--damping", "5", "--q", *start]
     for kind in WRITERS["simulate"]:

@@ -41,14 +41,19 @@ def wrong(seed=0, share=0.3):
     return erroneous(TRUE, share, np.random.default_rng(seed))
 
 
-def motion(t, seed, waves=5, fundamental=0.1, reach=0.8):
-    """Return q, qd, qdd (N, 7) of a Fourier series that stays within the limits."""
-    rng = np.random.default_rng(seed)
+def ranges(model):
+    """Return the middle and the half of the ranges of the joints, of a turn if they have none."""
+    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
+    high = np.where(np.isfinite(model.upper), model.upper, np.pi)
+    return 0.5 * (low + high), 0.5 * (high - low)
+
+
+def motion(t, seed, waves=5, fundamental=0.1, reach=0.8, model=TRUE):
+    """Return q, qd, qdd (N, n) of a Fourier series that stays within the limits."""
+    rng, (middle, half) = np.random.default_rng(seed), ranges(model)
     w = 2.0 * np.pi * fundamental * np.arange(1, waves + 1)
-    a, b = rng.uniform(-1.0, 1.0, (2, waves, 7)) / np.arange(1, waves + 1)[:, None]
+    a, b = rng.uniform(-1.0, 1.0, (2, waves, model.n)) / np.arange(1, waves + 1)[:, None]
     phase = t[:, None] * w
-    middle = 0.5 * (TRUE.lower + TRUE.upper)
-    half = 0.5 * (TRUE.upper - TRUE.lower)
     s, c = np.sin(phase), np.cos(phase)
     q = s @ a - c @ b
     scale = reach * np.minimum(half, 1.5) / np.abs(q).max(axis=0)

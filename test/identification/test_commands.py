@@ -156,8 +156,7 @@ def poses(count=12, both=True, noise=0.02):
 def test_still_poses(described, tmp_path, capsys):
     q, tau = poses()
     path, out = tmp_path / "poses.csv", tmp_path / "out.urdf"
-    head = ",".join([*(f"q_{name}" for name in JOINTS), *(f"tau_{name}" for name in JOINTS)])
-    np.savetxt(path, np.column_stack([q, tau]), delimiter=",", header=head, comments="")
+    TimeSeries(np.arange(float(len(q))), JOINTS, q, tau=tau).write(path)
     assert main(["identify-static", described, str(path), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "12 poses, 12 of them from several sides" in said

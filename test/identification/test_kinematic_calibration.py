@@ -217,8 +217,7 @@ def test_bad_postures_are_rejected_with_advice(postures, point, said):
 @pytest.mark.long
 def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path, capsys):
     (tmp_path / "arm.urdf").write_text(urdf())
-    head = ",".join(f"q_{name}" for name in JOINTS)
-    np.savetxt(tmp_path / "touches.csv", touches(30), delimiter=",", header=head, comments="")
+    series(touches(30)).write(tmp_path / "touches.csv")
     out, figures = tmp_path / "calibrated.urdf", tmp_path / "figures.json"
     offset = map(str, TIP[:3, 3])
     files = [str(tmp_path / "arm.urdf"), str(tmp_path / "touches.csv")]
