@@ -146,18 +146,6 @@ def test_a_repeated_stamp_changes_nothing_and_a_pause_starts_anew():
     assert watcher.residual is None
 
 
-def test_a_joint_without_effort_is_left_out_and_the_others_are_right():
-    lacking = np.zeros(N)
-    lacking[3] = np.nan
-    plain, part = observer(), observer()
-    for stamp, q, qd, tau, _ in moved(0.3, PUSH):
-        hear(plain, stamp, q, qd, tau)
-        hear(part, stamp, q, qd, tau + lacking)
-    others = np.arange(N) != 3
-    assert np.isnan(part.residual[3])
-    np.testing.assert_array_equal(part.residual[others], plain.residual[others])
-
-
 def test_another_load_is_taken_up_without_a_step():
     heavy = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
     watcher = observer()

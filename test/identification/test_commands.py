@@ -132,15 +132,6 @@ def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     assert found["relative_error"]["with"] < 0.1 * found["relative_error"]["without"]
     said = capsys.readouterr().out
     assert "ros2 topic pub --once /gravity_compensation_node/payload" in said
-    many = [*arguments, "--json", str(figures)]
-    table = np.load(run)
-    slow = str(tmp_path / "ms.npz")
-    np.savez(slow, **{**table, "t": 1e3 * table["t"]})
-    assert main([slow if word == run else word for word in many]) == 1
-    assert "t=[ms]" in capsys.readouterr().err
-    elsewhere = ["identify-payload", "arm7", run, "--link", "nowhere"]
-    assert main(elsewhere) == 1
-    assert "no body 'nowhere'" in capsys.readouterr().err
 
 
 def poses(count=12, both=True, noise=0.02):

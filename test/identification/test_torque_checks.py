@@ -176,7 +176,7 @@ def test_lost_rows_divide_and_their_instants_are_named():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("names", [["joint2"], ["joint2", "joint4"], JOINTS])
+@pytest.mark.parametrize("names", [["joint2", "joint4"], JOINTS])
 def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, capsys):
     path = tmp_path / "run.csv"
     scaled(**dict.fromkeys(names, -1.0)).write(path)
