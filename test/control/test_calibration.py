@@ -173,16 +173,15 @@ def columns(prefix, by_joint, suffix=""):
 def test_the_command_writes_a_table_with_which_gravity_is_measured(tmp_path, capsys):
     case = Case("arm7", 3, mass_error=0.0, stiction=0.0)
     commands = case.by_joint(case.sign * case.command * case.tau)
-    file = written(
-        case,
-        tmp_path / "poses.csv",
-        {"t": np.arange(len(case.q))}
-        | columns("q", case.by_joint(np.degrees(case.q)), " [deg]")
-        | columns("tau", case.efforts, " [mA]")
-        | columns("command", commands),
-    )
+    table = columns("q", case.by_joint(np.degrees(case.q)), " [deg]")
+    table |= columns("tau", case.efforts, " [mA]") | columns("command", commands)
+    own = {f"c{k}": name for k, name in enumerate(table)}
+    file = written(case, tmp_path / "poses.csv", {k: table[name] for k, name in own.items()})
     out = tmp_path / "motors.yaml"
-    assert main(["calibrate-motors", "arm7", file, "--out", str(out)]) == 0
+    words = ["calibrate-motors", "arm7", file, "--out", str(out), "--columns"]
+    assert main([*words, "elbow=q_joint1"]) == 1
+    assert "no column 'elbow'" in capsys.readouterr().err
+    assert main([*words, *(f"{k}={name}" for k, name in own.items())]) == 0
     said = capsys.readouterr().out
     assert "joint1: not seen" in said
     motors = Motors.read(out, case.model)
@@ -254,21 +253,6 @@ NONSENSE = {
         "joint2.*joint1",
     ),
 }
-
-
-def test_other_names_of_columns_are_declared(tmp_path, capsys):
-    case, table = right_columns()
-    declared = {f"c{k}": name for k, name in enumerate(table)}
-    file = written(case, tmp_path / "own.csv", {k: table[x] for k, x in declared.items()})
-    plain = written(case, tmp_path / "poses.csv", table)
-    named = read_poses(file, case.model, columns=declared)
-    for kind in ("q", "efforts"):
-        expected = getattr(read_poses(plain, case.model), kind)
-        np.testing.assert_array_equal([*getattr(named, kind).values()], [*expected.values()])
-    words = ["calibrate-motors", "arm7", file, "--out", str(tmp_path / "motors.yaml"), "--columns"]
-    assert main([*words, *(f"{own}={name}" for own, name in declared.items())]) == 0
-    assert main([*words, "elbow=q_joint1"]) == 1
-    assert "no column 'elbow'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", NONSENSE)
