@@ -61,6 +61,14 @@ def motion(t, seed, waves=5, fundamental=0.1, reach=0.8, model=TRUE):
     return middle + scale * q, rates, ((c * w**2) @ b - (s * w**2) @ a) * scale
 
 
+def with_still_joints(recording, joints, at=None):
+    """Return q, qd, qdd (N, n) of a recording whose joints stay where they begin, or elsewhere."""
+    q = recording.q.copy()
+    q[:, joints] = q[0, joints] if at is None else at
+    qd = np.gradient(q, recording.t, axis=0)
+    return q, qd, np.gradient(qd, recording.t, axis=0)
+
+
 def torques(q, qd, qdd, model=TRUE, speed=SPEED):
     rigid = mbs.inverse_dynamics(model, q, qd, qdd)
     return rigid + COULOMB * np.tanh(qd / speed) + VISCOUS * qd + MOTORS * qdd + OFFSETS

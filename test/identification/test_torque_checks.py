@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE, motion, recorded, torques, wrong
+from identification_bench import JOINTS, TRUE, motion, recorded, torques, with_still_joints, wrong
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -139,16 +139,11 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
 @pytest.mark.long
 def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
     gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
-    quiet = RIGHT.q.copy()
-    quiet[:, 0] = 0.3  # no torque of joint1 but friction
-    q = replace(RIGHT, q=quiet, qd=None)
-    qd, qdd = (
-        np.gradient(x, RIGHT.t, axis=0) for x in (quiet, np.gradient(quiet, RIGHT.t, axis=0))
-    )
-    tau = mbs.inverse_dynamics(TRUE, quiet, qd, qdd)
+    q, qd, qdd = with_still_joints(RIGHT, 0, 0.3)  # no torque of joint1 but friction
+    tau = mbs.inverse_dynamics(TRUE, q, qd, qdd)
     tau += 0.05 * np.random.default_rng(0).normal(size=tau.shape)
     tau[:, 0] = 0.05 * np.random.default_rng(1).normal(size=len(tau))
-    currents = replace(q, tau=tau / gains)
+    currents = replace(RIGHT, q=q, qd=None, tau=tau / gains)
     with pytest.raises(TimeSeriesError, match=r"gain of joint1.*--gains joint1="):
         fitted_gains(TRUE, currents)
     found = fitted_gains(TRUE, currents, known=["joint1", "joint7"])
@@ -157,10 +152,7 @@ def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
 
 
 def test_a_joint_without_torques_is_at_rest_where_it_was_recorded():
-    t = RIGHT.t
-    q = RIGHT.q.copy()
-    q[:, 3] = 1.5
-    qd, qdd = (np.gradient(x, t, axis=0) for x in (q, np.gradient(q, t, axis=0)))
+    q, qd, qdd = with_still_joints(RIGHT, 3, 1.5)
     tau = mbs.inverse_dynamics(TRUE, q, qd, qdd)
     tau[:, 3] = 0.0
     still = replace(RIGHT, q=q, qd=None, tau=tau)
