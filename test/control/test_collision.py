@@ -89,6 +89,7 @@ def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(file
         assert loop.arm.fault.kind == "collision"
         assert loop.command.mode == "hold"
         np.testing.assert_allclose(loop.bus.q, at, atol=0.05)
+        assert any("fault is latched" in one for one in loop.arm.enable(loop.now))
         loop.arm.clear(loop.now)
     else:
         assert loop.arm.state == "enabled"

@@ -200,10 +200,13 @@ def test_no_switch_is_a_jump_of_torque():
 
 
 @pytest.mark.long
-def test_targets_are_held_and_a_pose_of_the_tool_is_approached_slowly():
+def test_targets_of_joints_go_on_and_a_pose_of_the_tool_is_approached_slowly():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
+    loop.arm.aim(loop.now, JointTarget(["joint4"], [1.0]))
+    loop.run(0.2)
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0], [-0.2]))
     loop.run(2.5)
+    assert loop.bus.q[3] == pytest.approx(1.0, abs=0.02)
     assert any("0.2 s old" in event for event in loop.events)
     assert loop.bus.q[1] == pytest.approx(0.96, abs=0.02)
     loop.arm.switch(loop.now, laws.CartesianImpedance())
