@@ -15,7 +15,7 @@ from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
-from simulated.bus import nan, once, silent
+from simulated.bus import frozen, nan, once, silent
 from simulated.guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 
@@ -88,6 +88,16 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
             loop.run(PERIOD)
             work = sum(g[k] * (loop.bus.q[k] - start[k]) for k in damped)
             assert loop.energy - before < springs + max(0.0, work) + 0.01, name
+
+
+@pytest.mark.parametrize("motor", [0x10, MOTOR, 0x16])
+def test_a_frozen_motor_at_rest_stops_the_arm_before_a_push_moves_it(motor):
+    loop = Loop().enabled()
+    loop.bus.faults.append(frozen(motor))
+    loop.bus.push[motor - 0x10] = 0.7 + 4.0 * loop.inertias[motor - 0x10]
+    loop.run(0.5)
+    assert loop.arm.fault.kind == "frozen"
+    assert loop.bus.moved < 0.15
 
 
 @pytest.mark.long
