@@ -112,12 +112,7 @@ def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
 
 
 @pytest.mark.process
-def test_the_core_imports_without_ros() -> None:
-    python(f"{without(*ROS_MODULES)}import {', '.join(CORE)}")
-
-
-@pytest.mark.process
-def test_without_llvmlite_the_python_back_end_computes_the_same() -> None:
+def test_without_llvmlite_and_ros_the_core_computes_the_same() -> None:
     code = """
 import json, mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -127,7 +122,8 @@ q, qd, qdd = ([x + 0.1 * i for i in range(arm.n)] for x in (0.2, -0.3, 0.4))
 print(json.dumps([default_backend(), mbs.inverse_dynamics(arm, q, qd, qdd).tolist()]))
 """
     everything = f"import {', '.join(CORE)}\n"
-    backend, tau = json.loads(python(without("llvmlite") + everything + code, MBS_BACKEND=""))
+    missing = without("llvmlite", *ROS_MODULES)
+    backend, tau = json.loads(python(missing + everything + code, MBS_BACKEND=""))
     assert backend == "python"
     pytest.importorskip("llvmlite")
     backend, expected = json.loads(python(code, MBS_BACKEND="llvm"))

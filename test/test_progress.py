@@ -18,45 +18,34 @@ def test_simulation_shows_how_much_time_is_simulated(capsys):
     assert "0.25 of 0.25 s" in capsys.readouterr().err
 
 
-class FlushedText(io.StringIO):
-    """A stream whose text counts only once it is flushed, as that of a terminal may."""
+class Terminal(io.StringIO):
+    """A terminal, which shows what is flushed."""
 
     seen = ""
+
+    def isatty(self):
+        return True
 
     def flush(self):
         self.seen = self.getvalue()
 
 
-def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
+def test_progress_begins_after_two_seconds_and_shows_share_and_remaining_time(monkeypatch):
     now = 100.0
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
-    stream = FlushedText()
-    progress = Progress(10.0, True, stream)
-    progress.update(0.0)
-    assert stream.seen.endswith(f"[{'':30}] 0 of 10 s, 0 s left ")
-    now += 3.0
+    progress = Progress(10.0, None, terminal := Terminal())
+    now = 101.9
+    progress.update(1.0)
+    progress.close()
+    assert terminal.getvalue() == ""
+    now = 103.0
     progress.update(2.5)
-    assert stream.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
-    now += 0.1
+    assert terminal.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
+    now = 103.01
     progress.update(5.0)
-    assert stream.seen.count("left") == 2
-    now += 0.2
+    assert terminal.seen.count("left") == 1
+    now = 104.0
     progress.update(11.0)
-    assert stream.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")
+    assert terminal.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")
     progress.close()
-    assert stream.seen.endswith("\n")
-
-
-def test_progress_on_a_terminal_begins_after_two_seconds(monkeypatch):
-    now = 100.0
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
-    stream = FlushedText()
-    monkeypatch.setattr(stream, "isatty", lambda: True)
-    progress = Progress(10.0, None, stream)
-    now += 1.9
-    progress.update(2.5)
-    progress.close()
-    assert stream.getvalue() == ""
-    now += 0.2
-    progress.update(2.5)
-    assert "2.5 of 10 s" in stream.seen
+    assert terminal.seen.endswith("\n")

@@ -41,26 +41,19 @@ OPENED_QUICKLY = [
     if name in QUICK and (not base or name.endswith(("/hyq_no_sensors.urdf", "/iris_simple.urdf")))
 ]
 
-every_robot = pytest.mark.parametrize("name", mostly_slow(ROBOTS, QUICK))
 needs_robots = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not installed")
 
 
 @pytest.mark.long
 @needs_robots
 @pytest.mark.parametrize(("name", "base"), mostly_slow(OPENED, OPENED_QUICKLY))
-def test_every_robot_opens_in_the_viewer(name, base, tmp_path, capsys):
-    page = tmp_path / "page.html"
-    assert main(["view", str(all_files()[name]), "--write", str(page), *base]) == 0
+def test_every_robot_is_described_and_opens_in_the_viewer(name, base, tmp_path, capsys):
+    page, path = tmp_path / "page.html", str(all_files()[name])
+    assert main(["info", path]) == 0
+    assert "Kernels: back end" in capsys.readouterr().out
+    assert main(["view", path, "--write", str(page), *base]) == 0
     assert page.stat().st_size > 100_000
     assert "wrote" in capsys.readouterr().out
-
-
-@pytest.mark.long
-@needs_robots
-@every_robot
-def test_every_robot_is_described(name, capsys):
-    assert main(["info", str(all_files()[name])]) == 0
-    assert "Kernels: back end" in capsys.readouterr().out
 
 
 @needs_robots

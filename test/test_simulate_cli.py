@@ -115,7 +115,6 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--every", "0"], "every must be an integer of at least 1"),
         (["--out", "motion.bag"], "--out must end in .csv, .npz"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
-        (["--torques", "nowhere.csv"], "there is no file 'nowhere.csv'"),
     ],
 )
 def test_bad_arguments(arguments, message, capsys):

@@ -293,8 +293,8 @@ class _Estimation:
 
     def model_of(self, x: FloatArray) -> Model:
         """Return the model with these placements."""
-        pairs = zip(self.bodies, self.twists(x), strict=True)
-        return self.model.with_placements({b.name: b.home_rel @ se3.exp(xi) for b, xi in pairs})
+        pairs = zip(self.bodies, se3.exp(self.twists(x)), strict=True)
+        return self.model.with_placements({b.name: b.home_rel @ C for b, C in pairs})
 
     def differences(self, x: FloatArray) -> FloatArray:
         """Return the residuals (N, k) in m of all postures."""

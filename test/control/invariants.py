@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds of every period of a guarded arm, whatever happened before.
 
-Each function takes one period of many arms, and returns for each arm whether the invariant holds.
-They are written with NumPy alone, from what an arm must do, and share no code with the period.
+Each public function takes one period of many arms, and returns for each arm whether the invariant
+holds; a test checks all of them. They are written with NumPy alone, from what an arm must do, and
+share no code with the period.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -613,76 +613,3 @@ def arms_yield_for_a_short_time(c: Step) -> Any:
     left = c.after.yields_until - _now(c)
     yields = (c.settings.on_collision == 2.0) & _collided(c)
     return (left <= 0.5 + EPS) & (yields | ~(left > 0.0))
-
-
-INVARIANTS: tuple[Callable[[Step], Any], ...] = (
-    numbers_are_finite,
-    torques_are_within_limits,
-    rates_are_within_limits,
-    time_does_not_run_backwards,
-    transitions_are_legal,
-    a_fault_stays_until_it_is_cleared,
-    torques_begin_by_request,
-    torques_begin_where_they_can_hold,
-    torques_begin_unless_efforts_contradict_them,
-    torques_begin_unless_evidence_contradicts_them,
-    torques_begin_with_a_stiffness_that_the_loop_can_control,
-    stiffness_is_limited_for_laws_of_springs_alone,
-    an_engaged_arm_is_not_opposed,
-    an_engaged_arm_has_efforts_that_are_demanded,
-    an_engaged_arm_is_not_saturated_for_long,
-    an_engaged_arm_has_finite_gravity_torques,
-    velocities_that_positions_contradict_do_not_damp,
-    a_doubted_state_is_doubted,
-    a_doubt_names_its_part,
-    an_encoder_that_jumped_is_doubted,
-    a_request_to_clear_clears_everything,
-    torques_begin_when_asked,
-    limit_springs_are_numbers,
-    a_release_is_obeyed,
-    the_arm_has_a_holder,
-    torques_stay_whole_until_another_holds,
-    torques_end_when_another_holds,
-    torques_that_a_fault_keeps_go_when_asked,
-    drives_hold_after_a_release,
-    no_torque_follows_a_doubted_state,
-    drives_hold_trusted_positions,
-    held_positions_move_by_slip_alone,
-    a_doubted_encoder_damps,
-    a_doubted_motor_loses_its_torque,
-    a_single_bad_report_stops_nothing,
-    springs_follow_states_of_one_time,
-    an_engaged_arm_is_not_stale,
-    an_engaged_arm_is_within_limits,
-    an_engaged_arm_is_not_too_fast,
-    an_engaged_arm_has_no_drive_errors,
-    an_engaged_arm_gets_finite_laws,
-    an_engaged_arm_has_motors_that_obey,
-    an_engaged_arm_is_not_frozen,
-    an_engaged_arm_is_called_in_time,
-    unverified_torques_grow_slowly,
-    what_is_set_is_in_force,
-    ramps_end,
-    positions_are_unwrapped,
-    positions_that_torques_follow_do_not_jump,
-    nothing_is_commanded_at_the_end,
-    damping_follows_new_states_alone,
-    an_engaged_arm_has_laws_that_are_numbers,
-    laws_take_over_one_after_the_other,
-    a_law_that_has_faded_is_forgotten,
-    references_are_numbers,
-    references_rotate,
-    references_are_slow_enough,
-    references_stay_within_limits,
-    references_wait_for_the_arm,
-    nothing_moves_that_was_requested_before,
-    motions_are_obeyed_once_they_are_new,
-    trajectories_end_where_the_arm_is,
-    gains_of_laws_are_in_force,
-    an_engaged_arm_is_not_pushed,
-    collisions_begin_with_a_contact,
-    a_collision_stops_the_arm_if_it_must,
-    an_arm_floats_after_a_collision,
-    a_collision_is_forgotten_by_request_alone,
-    arms_yield_for_a_short_time,
-)

@@ -92,6 +92,20 @@ class Step(NamedTuple):
     verdict: Any
 
 
+def unpacked(layouts: Period, before: Any, inputs: tuple[Any, Any, Any], result: Any) -> Step:
+    """Return a period of many arms by fields; ``inputs`` are samples, requests and settings."""
+    sample, request, settings = inputs
+    return Step(
+        layouts.state.unpacked(before),
+        layouts.sample.unpacked(sample),
+        layouts.request.unpacked(request),
+        layouts.settings.unpacked(settings),
+        layouts.state.unpacked(result.state),
+        layouts.output.unpacked(result.output),
+        layouts.verdict.unpacked(result.verdict),
+    )
+
+
 class Histories:
     """Many arms with random faults and requests; ``faults``: their rate per period and joint."""
 
@@ -299,16 +313,7 @@ class Histories:
         self.state, self.result = result.state, result
         self.inputs = sample, request, self.settings
         self._move(self.layouts.output.unpacked(result.output), request[:, 1])
-        layouts = self.layouts
-        return Step(
-            layouts.state.unpacked(before),
-            layouts.sample.unpacked(sample),
-            layouts.request.unpacked(request),
-            layouts.settings.unpacked(self.settings),
-            layouts.state.unpacked(result.state),
-            layouts.output.unpacked(result.output),
-            layouts.verdict.unpacked(result.verdict),
-        )
+        return unpacked(self.layouts, before, self.inputs, result)
 
     def _move(self, output: Any, sends: Any) -> None:
         """Move the arms by what their motors are told."""

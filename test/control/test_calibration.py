@@ -173,16 +173,15 @@ def columns(prefix, by_joint, suffix=""):
 def test_the_command_writes_a_table_with_which_gravity_is_measured(tmp_path, capsys):
     case = Case("arm7", 3, mass_error=0.0, stiction=0.0)
     commands = case.by_joint(case.sign * case.command * case.tau)
-    file = written(
-        case,
-        tmp_path / "poses.csv",
-        {"t": np.arange(len(case.q))}
-        | columns("q", case.by_joint(np.degrees(case.q)), " [deg]")
-        | columns("tau", case.efforts, " [mA]")
-        | columns("command", commands),
-    )
+    table = columns("q", case.by_joint(np.degrees(case.q)), " [deg]")
+    table |= columns("tau", case.efforts, " [mA]") | columns("command", commands)
+    own = {f"c{k}": name for k, name in enumerate(table)}
+    file = written(case, tmp_path / "poses.csv", {k: table[name] for k, name in own.items()})
     out = tmp_path / "motors.yaml"
-    assert main(["calibrate-motors", "arm7", file, "--out", str(out)]) == 0
+    words = ["calibrate-motors", "arm7", file, "--out", str(out), "--columns"]
+    assert main([*words, "elbow=q_joint1"]) == 1
+    assert "no column 'elbow'" in capsys.readouterr().err
+    assert main([*words, *(f"{k}={name}" for k, name in own.items())]) == 0
     said = capsys.readouterr().out
     assert "joint1: not seen" in said
     motors = Motors.read(out, case.model)
@@ -231,10 +230,10 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     np.testing.assert_allclose(both.efforts["joint2"], case.efforts["joint2"])
 
 
-def damaged(change):
+def right_columns():
+    """Return a case, and its poses as columns of a table."""
     case = Case("arm7", 0)
-    found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
-    return case, change(found)
+    return case, columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
 
 
 def only(letter):
@@ -246,7 +245,6 @@ NONSENSE = {
     "no positions": (only("e"), "positions.*q_<joint>"),
     "other joints": (lambda c: {k.replace("joint", "axis"): x for k, x in c.items()}, "joint7"),
     "degrees": (lambda c: {k: 57.3 * x for k, x in c.items()}, "q_joint.*rad"),
-    "one pose": (lambda c: {k: np.full(20, x[0]) for k, x in c.items()}, "1 different poses"),
     "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "different poses.*at least 4"),
     "missing": (lambda c: {k: x * np.nan for k, x in c.items()}, "0 different poses"),
     "twice": (lambda c: c | {"tau_joint3": c["effort_joint3"]}, "effort_joint3.*tau_joint3"),
@@ -257,26 +255,11 @@ NONSENSE = {
 }
 
 
-def test_other_names_of_columns_are_declared(tmp_path, capsys):
-    case, table = damaged(lambda found: found)
-    declared = {f"c{k}": name for k, name in enumerate(table)}
-    file = written(case, tmp_path / "own.csv", {k: table[x] for k, x in declared.items()})
-    plain = written(case, tmp_path / "poses.csv", table)
-    named = read_poses(file, case.model, columns=declared)
-    for kind in ("q", "efforts"):
-        expected = getattr(read_poses(plain, case.model), kind)
-        np.testing.assert_array_equal([*getattr(named, kind).values()], [*expected.values()])
-    words = ["calibrate-motors", "arm7", file, "--out", str(tmp_path / "motors.yaml"), "--columns"]
-    assert main([*words, *(f"{own}={name}" for own, name in declared.items())]) == 0
-    assert main([*words, "elbow=q_joint1"]) == 1
-    assert "no column 'elbow'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_nonsense_is_refused(kind, tmp_path, capsys):
     change, said = NONSENSE[kind]
-    case, table = damaged(change)
-    file = written(case, tmp_path / "poses.csv", table)
+    case, table = right_columns()
+    file = written(case, tmp_path / "poses.csv", change(table))
     with pytest.raises(MbsError, match=said):
         calibrate(case.model, read_poses(file, case.model))
     out = tmp_path / "motors.yaml"
@@ -303,12 +286,11 @@ def test_bad_arguments_are_refused(tmp_path):
             calibrate(case.model, poses, signs=signs)
     with pytest.raises(MbsError, match=r"position_joint1 has an unknown direction.*--signs"):
         calibrate(case.model, Poses(positions=case.raw, efforts=case.efforts))
-    row = {"sign": 1, "position_per_radian": 1.0, "command_per_newton_metre": 1.0}
-    row["feedback_per_newton_metre"] = 1.0
+    numbers = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+    row = {"sign": 1} | dict.fromkeys(numbers, 1.0)
     pair = {"joint1": [{"motor": 1, **row}, {"motor": 2, **row}]}
+    start = Motors({"when_silent": "hold", "motors": pair}, case.model)
     with pytest.raises(MbsError, match="two motors"):
-        calibrate(
-            case.model, poses, start=Motors({"when_silent": "hold", "motors": pair}, case.model)
-        )
+        calibrate(case.model, poses, start=start)
     with pytest.raises(SystemExit):
         main(["calibrate-motors", "arm7", "x.csv", "--out", "y.yaml", "--signs", "joint1=0"])

@@ -89,6 +89,7 @@ def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(file
         assert loop.arm.fault.kind == "collision"
         assert loop.command.mode == "hold"
         np.testing.assert_allclose(loop.bus.q, at, atol=0.05)
+        assert any("fault is latched" in one for one in loop.arm.enable(loop.now))
         loop.arm.clear(loop.now)
     else:
         assert loop.arm.state == "enabled"
@@ -184,42 +185,22 @@ def test_a_load_that_is_announced_is_no_collision(files):
 # -- recordings and files that cannot be used ------------------------------------------------------
 
 
-def still(one):
-    one.q[:] = one.q[0]
-
-
-def of_another(one):
-    one.tau[:] = one.tau[:, ::-1]
-
-
-def short(one):
-    for name in ("t", "q", "qd", "tau"):
-        setattr(one, name, getattr(one, name)[:2125])
-
-
-def blind(one):
-    one.qd[:, 3] = np.nan
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("changed", "said"),
     [
-        (still, "joint1"),
-        (of_another, "%"),
-        (short, "4.75 s"),
-        (blind, "joint4"),
+        (lambda one: {"q": one.q[0] + 0.0 * one.q}, "joint1"),
+        (lambda one: {"tau": one.tau[:, ::-1]}, "%"),
+        (lambda one: {x: getattr(one, x)[:2125] for x in ("t", "q", "qd", "tau")}, "4.75 s"),
+        (lambda one: {"qd": np.where(np.arange(7) == 3, np.nan, one.qd)}, "joint4"),
     ],
+    ids=["still", "of other joints", "short", "without a velocity"],
 )
-def test_recordings_that_cannot_be_used_are_refused_by_name(files, spoil, said):
+def test_recordings_that_cannot_be_used_are_refused_by_name(files, changed, said):
     one = TimeSeries.read(files[0])
-    one = SimpleNamespace(
-        **{name: np.array(getattr(one, name)) for name in ("t", "q", "qd", "tau")},
-        joints=one.joints,
-    )
-    spoil(one)
+    kept = {name: getattr(one, name) for name in ("t", "q", "qd", "tau", "joints")}
     with pytest.raises(MbsError, match=said):
-        tune(MODEL, [one])
+        tune(MODEL, [SimpleNamespace(**kept | changed(one))])
 
 
 ROW = "{impact: %s, impact_speed: 0, sustained: 1, sustained_speed: 0, fastest: 1}"

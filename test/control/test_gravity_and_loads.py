@@ -13,6 +13,7 @@ from simulated.guarded_bench import MODEL, Q, table
 MOTORS = Motors(table(), MODEL)
 CEILING = (0.0, 0.0, 9.81)
 LOAD = ("tool", 2.0, (0.0, 0.02, 0.05))
+LOADED = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
 
 
 def torques_of(arm, seconds=1.5, before=lambda arm, n: None):
@@ -29,26 +30,22 @@ def torques_of(arm, seconds=1.5, before=lambda arm, n: None):
     return command.torques
 
 
-def test_an_arm_is_held_against_the_gravity_of_its_model():
-    ceiling = MODEL.with_gravity(CEILING)
-    found = torques_of(GuardedArm(ceiling, laws.Gravity(), MOTORS))
-    np.testing.assert_allclose(found, -mbs.gravity_torques(MODEL, Q), atol=0.05)
-
-
-def test_a_stated_gravity_replaces_that_of_the_model():
-    found = torques_of(GuardedArm(MODEL, laws.Gravity(), MOTORS, gravity=CEILING))
-    np.testing.assert_allclose(found, -mbs.gravity_torques(MODEL, Q), atol=0.05)
-
-
-def test_an_arm_carries_the_loads_of_its_model():
-    loaded = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
-    arm = GuardedArm(loaded, laws.Gravity(), MOTORS)
-    np.testing.assert_allclose(torques_of(arm), mbs.gravity_torques(loaded, Q), atol=0.05)
+@pytest.mark.parametrize(
+    ("model", "stated", "true"),
+    [
+        (MODEL.with_gravity(CEILING), {}, MODEL.with_gravity(CEILING)),
+        (MODEL, {"gravity": CEILING}, MODEL.with_gravity(CEILING)),
+        (LOADED, {}, LOADED),
+    ],
+    ids=["gravity of the model", "stated gravity", "loads of the model"],
+)
+def test_an_arm_is_held_against_its_gravity_and_loads(model, stated, true):
+    found = torques_of(GuardedArm(model, laws.Gravity(), MOTORS, **stated))
+    np.testing.assert_allclose(found, mbs.gravity_torques(true, Q), atol=0.05)
 
 
 def test_another_load_of_a_link_replaces_that_of_the_model_alone():
-    loaded = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
-    arm = GuardedArm(loaded, laws.Gravity(), MOTORS)
+    arm = GuardedArm(LOADED, laws.Gravity(), MOTORS)
 
     def before(arm, n):
         if n == 200:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from urdf_reference import chain, mimic
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import (
@@ -63,13 +64,9 @@ def rejected(*args, **kwargs):
         ("no_joints", ("a", "b"), (1, 2), (), "it holds a, b; the robot has shoulder, elbow"),
         ("duplicate_joints", (*JOINTS, "elbow"), (1, 2, 3, 4), (), "more than once: elbow"),
         ("position_length", JOINTS, (1, 2), (), "3 joint names but 2 position value(s)"),
-        ("position_length", JOINTS, (), (1, 2, 3), "3 joint names but 0 position value(s)"),
-        ("position_length", JOINTS, (1, 2, 3, 4), (), "3 joint names but 4 position value(s)"),
         ("velocity_length", JOINTS, (1, 2, 3), (1, 2), "3 joint names but 2 velocity value(s)"),
         ("not_finite", JOINTS, (1, np.nan, 3), (), "position is not finite: elbow = nan"),
-        ("not_finite", JOINTS, (np.inf, 2, -np.inf), (), "shoulder = inf, wrist = -inf"),
-        ("not_finite", JOINTS, (1, 2, 3), (np.nan, 0, np.inf), "velocity is not finite: "),
-        ("not_finite", JOINTS, (1, 2, 3), (np.inf,) * 3, "velocity is not finite: shoulder = inf"),
+        ("not_finite", JOINTS, (1, 2, 3), (np.nan, 0, np.inf), "velocity is not finite: wrist"),
         ("too_large", JOINTS, (1, -1e9, 3), (), "position is too large to be true: elbow = -1e+09"),
         ("too_large", JOINTS, (1, 2, 3), (1e200,) * 3, "velocity is too large to be true"),
     ],
@@ -81,16 +78,6 @@ def test_rejects_with_kind_and_reason(kind, names, positions, velocities, said):
         assert rejection.kind == kind
         assert said in rejection.reason
     assert accepted(joints, JOINTS, (1, 2, 3)).q.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_time_starts_anew_after_a_pause():
-    joints = JointInput(JOINTS, stale_timeout=0.5, velocity_from_position=True)
-    accepted(joints, JOINTS, (0, 0, 0), stamp=10 * SECOND, received=0.0)
-    assert rejected(joints, JOINTS, (1, 1, 1), stamp=SECOND, received=0.4).kind == "time_backwards"
-    reading = accepted(joints, JOINTS, (2, 2, 2), stamp=2 * SECOND, received=0.6)
-    assert reading[1:3] == (None, FIRST_POSITION)
-    reading = accepted(joints, JOINTS, (3, 3, 3), stamp=2 * SECOND + SECOND // 10, received=0.7)
-    np.testing.assert_allclose(reading.qd, 10.0, rtol=1e-12)
 
 
 def test_velocities_from_positions():
@@ -117,17 +104,7 @@ def test_velocities_from_positions():
 
 
 def test_joints_that_mimic_others_are_ignored():
-    text = """<robot name="r">
-      <link name="base"/>
-      <link name="left"><inertial><mass value="1"/>
-        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <link name="right"><inertial><mass value="1"/>
-        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <joint name="drive" type="continuous">
-        <parent link="base"/><child link="left"/><axis xyz="1 0 0"/></joint>
-      <joint name="follow" type="continuous">
-        <parent link="base"/><child link="right"/><axis xyz="1 0 0"/>
-        <mimic joint="drive" multiplier="-1"/></joint></robot>"""
+    text = chain(("drive", "continuous", ""), ("follow", "continuous", mimic("drive", -1)))
     model = mbs.Model.from_urdf(text)
     joints = JointInput.of_model(model, stale_timeout=0.5, velocity_from_position=False)
     assert accepted(joints, ("follow", "drive"), (np.nan, 2.0)).q.tolist() == [2.0]

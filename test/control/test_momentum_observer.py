@@ -98,9 +98,9 @@ def fed(watcher, samples):
     return np.array(residuals), np.array(truth)
 
 
-def filtered(truth, gain=GAIN):
-    """Return the truth through a low-pass filter of the time constant 1 / gain."""
-    kept, r, out = np.exp(-gain * PERIOD), np.zeros(N), []
+def filtered(truth):
+    """Return the truth through a low-pass filter of the time constant 1 / GAIN."""
+    kept, r, out = np.exp(-GAIN * PERIOD), np.zeros(N), []
     for before, now in zip([truth[0], *truth], truth, strict=False):
         r = kept * r + (1.0 - kept) * 0.5 * (before + now)
         out.append(r)
@@ -123,9 +123,6 @@ def test_the_residual_follows_a_push_with_the_time_constant_of_the_gain():
     np.testing.assert_allclose(
         residuals[at:], filtered(truth[at:]), atol=0.03 * np.abs(truth[-1]).max()
     )
-    gains = GAIN * np.linspace(0.8, 1.2, 21)
-    misfits = [np.abs(residuals[at:] - filtered(truth[at:], gain)).max() for gain in gains]
-    assert gains[np.argmin(misfits)] == pytest.approx(GAIN, rel=0.05)
 
 
 def test_friction_of_the_description_is_no_contact():
@@ -149,18 +146,6 @@ def test_a_repeated_stamp_changes_nothing_and_a_pause_starts_anew():
     assert watcher.residual is None
 
 
-def test_a_joint_without_effort_is_left_out_and_the_others_are_right():
-    lacking = np.zeros(N)
-    lacking[3] = np.nan
-    plain, part = observer(), observer()
-    for stamp, q, qd, tau, _ in moved(0.3, PUSH):
-        hear(plain, stamp, q, qd, tau)
-        hear(part, stamp, q, qd, tau + lacking)
-    others = np.arange(N) != 3
-    assert np.isnan(part.residual[3])
-    np.testing.assert_array_equal(part.residual[others], plain.residual[others])
-
-
 def test_another_load_is_taken_up_without_a_step():
     heavy = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
     watcher = observer()
@@ -179,17 +164,13 @@ def test_another_load_is_taken_up_without_a_step():
     np.testing.assert_allclose(watcher.residual, kept * before - (1.0 - kept) * mean, atol=1e-9)
 
 
-def test_the_tool_wrench_is_found_from_its_torques():
+def test_the_tool_wrench_follows_from_the_torques_that_are_known():
     J = mbs.jacobian(ARM, START, "tool", representation="body_fixed")
-    found = tool_wrench(J, J.T @ PUSH, 0.02)
+    torques = J.T @ PUSH
+    found = tool_wrench(J, torques, 0.02)
     np.testing.assert_allclose(found.W, PUSH, rtol=1e-9)
     assert found.observed == 6
     assert found.weakest > 0.02
-
-
-def test_joints_without_torque_are_left_out_of_the_tool_wrench():
-    J = mbs.jacobian(ARM, START, "tool", representation="body_fixed")
-    torques = J.T @ PUSH
     torques[2] = np.nan
     np.testing.assert_allclose(tool_wrench(J, torques, 1e-6).W, PUSH, rtol=1e-9)
     torques[:] = np.nan

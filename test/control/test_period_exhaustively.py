@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-import test_period  # noqa: F401  (sets the numbers of the checks for the invariants)
-from invariants import INVARIANTS, LEGAL, references_rotate
-from random_periods import Step
+from invariants import LEGAL, references_rotate
+from random_periods import unpacked
+from test_period import INVARIANTS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.period import transitions
@@ -55,14 +55,9 @@ def layouts():
 
 
 def settings_of(layouts, can_hold, on_fault):
-    given = MotionSettings.of(
-        ["only"],
-        ramp_in_time=DT,
-        ramp_time=2.0 * DT,
-        stale_timeout=2.5 * DT,
-        frozen_timeout=2.5 * DT,
-        on_fault=on_fault,
-    )
+    times = {"ramp_in_time": DT, "ramp_time": 2.0 * DT}
+    times |= {"stale_timeout": 2.5 * DT, "frozen_timeout": 2.5 * DT}
+    given = MotionSettings.of(["only"], on_fault=on_fault, **times)
     drives = {"stiffness": [200.0], "damping": [5.0], "slip": [0.1], "can_hold": True}
     loads = np.zeros((1, 10))
     p = period_settings(
@@ -74,14 +69,14 @@ def settings_of(layouts, can_hold, on_fault):
 
 def inputs_at(layouts, k, report, action):
     """Return sample and request of period k."""
-    n, now = 1, 1.0 + k * DT
+    now = 1.0 + k * DT
     gravity = mbs.gravity_torques(MODEL, np.array([Q]))[0]
     given = {"stamp": now, "received": now, "reported": 1.0, "q": Q, "qd": 0.0, "effort": gravity}
     sample = np.zeros(layouts.sample.size)
     places = layouts.sample.places
     sample[places["now"]], sample[places["floats"]] = now, 1.0
     for name, value in (given | REPORTS[report]).items():
-        sample[places[name]] = np.full(n, value)
+        sample[places[name]] = value
     request = np.zeros(layouts.request.size)
     request[layouts.request.places["action"]] = action
     request[layouts.request.places["sends"]] = 1.0
@@ -90,19 +85,10 @@ def inputs_at(layouts, k, report, action):
 
 def stepped(layouts, states, settings, k, report, action):
     """Return the states after period k of many arms, and check all invariants."""
-    rows = [
-        np.tile(x, (len(states), 1)) for x in (*inputs_at(layouts, k, report, action), settings)
-    ]
+    inputs = (*inputs_at(layouts, k, report, action), settings)
+    rows = tuple(np.tile(x, (len(states), 1)) for x in inputs)
     result = layouts(states, *rows)
-    step = Step(
-        layouts.state.unpacked(states),
-        layouts.sample.unpacked(rows[0]),
-        layouts.request.unpacked(rows[1]),
-        layouts.settings.unpacked(rows[2]),
-        layouts.state.unpacked(result.state),
-        layouts.output.unpacked(result.output),
-        layouts.verdict.unpacked(result.verdict),
-    )
+    step = unpacked(layouts, states, rows, result)
     for invariant in set(INVARIANTS) - {references_rotate}:  # no law moves a link
         holds = invariant(step)
         assert holds.all(), f"{invariant.__name__} after {report}, action {action:g}, period {k}"

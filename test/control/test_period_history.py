@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from urdf_reference import STATED, chain
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -48,20 +49,13 @@ def test_a_history_reproduces_commands_and_verdicts_exactly(loop, tmp_path):
     assert other.state == "disabled"
 
 
-def test_a_history_of_another_robot_is_refused_by_name(loop, tmp_path):
+def test_other_files_and_histories_of_another_robot_are_refused_by_name(loop, tmp_path):
     loop.run(0.1)
     loop.arm.write_history(tmp_path / "history.npz")
-    urdf = """<robot name="one"><link name="base"/><link name="arm"><inertial><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <joint name="only" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="10" velocity="1"/></joint></robot>"""
-    model = mbs.Model.from_urdf(urdf)
+    model = mbs.Model.from_urdf(chain(("only", "revolute", STATED)))
     arm = GuardedArm(model, laws.Gravity(), Motors(table(joints=("only",)), model))
     with pytest.raises(ArgumentError, match=r"another robot.*joint7.*only"):
         arm.replay(tmp_path / "history.npz")
-
-
-def test_a_file_that_is_no_history_is_refused_by_name(loop, tmp_path):
     (tmp_path / "text.npz").write_text("t,q\n")
     np.savez(tmp_path / "other.npz", t=np.zeros(3))
     for name in ("text.npz", "other.npz"):

@@ -13,7 +13,6 @@ from random_periods import MODEL, Histories, settings
 
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.export import export_period
-from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
 
@@ -23,11 +22,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
 ]
-
-
-@pytest.fixture(scope="module")
-def layouts():
-    return Period(MODEL, traced=Traced(joints=True, link="hand", collisions=True))
 
 
 DRIVER = """

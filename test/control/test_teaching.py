@@ -17,7 +17,7 @@ from mbs_dynamics.control.trajectory import KINDS, Trajectory
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from simulated.guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
+from simulated.guarded_bench import MODEL, PERIOD, Loop, Q
 
 NAMES = MODEL.joint_names
 RIG = Rig(MODEL)
@@ -186,29 +186,6 @@ def played(loop, trajectory):
             found.append(loop.bus.q)
         assert loop.arm.state == "enabled", loop.events
     return np.array([*found, loop.run(0.5).bus.q])
-
-
-@pytest.mark.long
-def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_goes_on():
-    motion = Demonstration(RIG, recorded(*hand())).as_taught()
-    late = Trajectory(
-        NAMES, 3.0 + motion.times, motion.positions, motion.velocities, motion.accelerations
-    )
-    model = MODEL.with_armature(dict.fromkeys(NAMES, ARMATURE))
-    loop = arm(model, motion.positions[0], laws.JointImpedance(STIFFNESS))
-    loop.arm.aim(loop.now, late)
-    loop.run(2.9)
-    assert loop.arm.elapsed is None
-    loop.run(2.1)
-    assert loop.arm.elapsed == pytest.approx(2.0, abs=0.01)
-    loop.arm.pace(0.0)
-    at = loop.run(1.0).arm.elapsed
-    assert abs(loop.run(1.0).bus.qd).max() < 0.02
-    assert 2.0 < at == loop.arm.elapsed < 2.3
-    loop.arm.pace(1.0)
-    loop.run(motion.duration)
-    assert loop.arm.trajectory is None
-    assert abs(loop.bus.q - motion.positions[-1]).max() < 0.03  # friction
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, Motors, PoseTarget, Trajectory, laws
-from mbs_dynamics.control.bring_up import BringUp
 from mbs_dynamics.control.force_sensor import ForceSensor
 from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.lie import se3
@@ -94,8 +93,9 @@ def test_wrapped_angles_and_counted_turns_give_the_same_motion(law, target):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", list(WAYS))
-@pytest.mark.parametrize("turns", [-2, 1])
+@pytest.mark.parametrize(
+    ("way", "turns"), [("counts", 1), ("wraps at pi", -2), ("wraps at 2 pi", 1)]
+)
 def test_targets_whole_turns_away_are_taken_as_near_ones(way, turns):
     loop = loop_of(laws.JointImpedance(20.0), 9.0, WAYS[way]).enabled()
     away, travelled = math.tau * turns * (np.arange(7) == JOINT), 0.0
@@ -122,21 +122,6 @@ def test_drives_hold_a_joint_that_stands_where_its_angle_wraps(way):
     loop.run(1.0)
     assert loop.events == []
     assert abs(loop.bus.q[JOINT] - place) < 1e-3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", list(WAYS))
-def test_an_arm_is_brought_up_where_an_angle_wraps(way):
-    place = math.tau if way == "wraps at 2 pi" else math.pi
-    loop = loop_of(laws.Gravity(), place, WAYS[way])
-    check = BringUp(loop.arm)
-    while not check.done:
-        loop.bus.write(check.step(loop.now, loop.bus.read()).motors)
-        loop.bus.advance(PERIOD)
-        assert loop.now < 30.0
-    response = check.responses[JOINT]
-    assert response.problems == []
-    assert response.command == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.long

@@ -22,32 +22,51 @@ OFFSETS = np.linspace(-0.2, 0.3, 7)
 SPEED = 0.05
 
 
-def wrong(seed=0, share=0.3):
-    """Return the arm with other masses, centres of mass and tensors, physically possible."""
-    rng = np.random.default_rng(seed)
+def erroneous(model, share, rng, shift=0.02):
+    """Return a model with other masses, centres of mass and tensors, physically possible.
+
+    Masses differ by up to a ``share``, centres of mass by up to ``shift`` in m along each axis.
+    """
     bodies = []
-    for body in TRUE.bodies:
+    for body in model.bodies:
         old = body.inertia
         scale = 1.0 + share * rng.uniform(-1.0, 1.0)
-        com = old.com + 0.02 * rng.uniform(-1.0, 1.0, 3)
+        com = old.com + shift * rng.uniform(-1.0, 1.0, 3)
         inertia = Inertia.from_com(scale * old.mass, com, scale * np.asarray(old.tensor_at_com))
         bodies.append(replace(body, inertia=inertia))
-    return replace(TRUE, bodies=tuple(bodies))
+    return replace(model, bodies=tuple(bodies))
 
 
-def motion(t, seed, waves=5, fundamental=0.1, reach=0.8):
-    """Return q, qd, qdd (N, 7) of a Fourier series that stays within the limits."""
-    rng = np.random.default_rng(seed)
+def wrong(seed=0, share=0.3):
+    return erroneous(TRUE, share, np.random.default_rng(seed))
+
+
+def ranges(model):
+    """Return the middle and the half of the ranges of the joints, of a turn if they have none."""
+    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
+    high = np.where(np.isfinite(model.upper), model.upper, np.pi)
+    return 0.5 * (low + high), 0.5 * (high - low)
+
+
+def motion(t, seed, waves=5, fundamental=0.1, reach=0.8, model=TRUE):
+    """Return q, qd, qdd (N, n) of a Fourier series that stays within the limits."""
+    rng, (middle, half) = np.random.default_rng(seed), ranges(model)
     w = 2.0 * np.pi * fundamental * np.arange(1, waves + 1)
-    a, b = rng.uniform(-1.0, 1.0, (2, waves, 7)) / np.arange(1, waves + 1)[:, None]
+    a, b = rng.uniform(-1.0, 1.0, (2, waves, model.n)) / np.arange(1, waves + 1)[:, None]
     phase = t[:, None] * w
-    middle = 0.5 * (TRUE.lower + TRUE.upper)
-    half = 0.5 * (TRUE.upper - TRUE.lower)
     s, c = np.sin(phase), np.cos(phase)
     q = s @ a - c @ b
     scale = reach * np.minimum(half, 1.5) / np.abs(q).max(axis=0)
     rates = ((c * w) @ a + (s * w) @ b) * scale
     return middle + scale * q, rates, ((c * w**2) @ b - (s * w**2) @ a) * scale
+
+
+def with_still_joints(recording, joints, at=None):
+    """Return q, qd, qdd (N, n) of a recording whose joints stay where they begin, or elsewhere."""
+    q = recording.q.copy()
+    q[:, joints] = q[0, joints] if at is None else at
+    qd = np.gradient(q, recording.t, axis=0)
+    return q, qd, np.gradient(qd, recording.t, axis=0)
 
 
 def torques(q, qd, qdd, model=TRUE, speed=SPEED):

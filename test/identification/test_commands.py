@@ -106,10 +106,7 @@ def test_validate(tmp_path, capsys):
     assert error["identified"] is None
     assert error["description_with_friction"] < 0.02
     assert main(["validate", "arm7", str(tmp_path / "absent.npz")]) == 1
-    assert main(["validate", "arm7", run, "--json", str(tmp_path / "no" / "x.json")]) == 1
-    said = capsys.readouterr().err
-    assert "there is no file" in said
-    assert "there is no folder" in said
+    assert "there is no file" in capsys.readouterr().err
 
 
 @pytest.mark.long
@@ -135,15 +132,6 @@ def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     assert found["relative_error"]["with"] < 0.1 * found["relative_error"]["without"]
     said = capsys.readouterr().out
     assert "ros2 topic pub --once /gravity_compensation_node/payload" in said
-    many = [*arguments, "--json", str(figures)]
-    table = np.load(run)
-    slow = str(tmp_path / "ms.npz")
-    np.savez(slow, **{**table, "t": 1e3 * table["t"]})
-    assert main([slow if word == run else word for word in many]) == 1
-    assert "t=[ms]" in capsys.readouterr().err
-    elsewhere = ["identify-payload", "arm7", run, "--link", "nowhere"]
-    assert main(elsewhere) == 1
-    assert "no body 'nowhere'" in capsys.readouterr().err
 
 
 def poses(count=12, both=True, noise=0.02):
@@ -159,8 +147,7 @@ def poses(count=12, both=True, noise=0.02):
 def test_still_poses(described, tmp_path, capsys):
     q, tau = poses()
     path, out = tmp_path / "poses.csv", tmp_path / "out.urdf"
-    head = ",".join([*(f"q_{name}" for name in JOINTS), *(f"tau_{name}" for name in JOINTS)])
-    np.savetxt(path, np.column_stack([q, tau]), delimiter=",", header=head, comments="")
+    TimeSeries(np.arange(float(len(q))), JOINTS, q, tau=tau).write(path)
     assert main(["identify-static", described, str(path), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "12 poses, 12 of them from several sides" in said
@@ -316,17 +303,11 @@ def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
+def test_excite_takes_gravity(tmp_path):
     sideways = tmp_path / "sideways.csv"
-    again = tmp_path / "upright.csv"
-    plan = ["excite", "arm7", "--duration", "8", "--torque", "0.2", "--out"]
-    assert main([*plan, str(sideways), "--gravity", "0", "9.81", "0"]) == 0
-    assert main([*plan, str(again)]) == 0
+    plan = ["excite", "arm7", "--duration", "8", "--torque", "0.2", "--out", str(sideways)]
+    assert main([*plan, "--gravity", "0", "9.81", "0"]) == 0
     limits = 0.2 * TRUE.effort_limits
     q, qd, qdd = np.split(np.loadtxt(sideways, delimiter=",", skiprows=1)[:, 1:], 3, axis=1)
     tau = mbs.inverse_dynamics(TRUE.with_gravity((0.0, 9.81, 0.0)), q, qd, qdd)
     assert (np.abs(tau) <= 1.02 * limits).all()
-    assert sideways.read_bytes() != again.read_bytes()
-    for path in (tmp_path / "absent" / "x.csv", tmp_path):
-        assert main([*plan, str(path)]) == 1
-        assert f"--out is {str(path)!r}" in capsys.readouterr().err

@@ -10,7 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_bench import COULOMB, JOINTS, TRUE, VISCOUS, motion, recorded, torques, wrong
+from identification_bench import (
+    COULOMB,
+    JOINTS,
+    TRUE,
+    VISCOUS,
+    motion,
+    recorded,
+    torques,
+    with_still_joints,
+    wrong,
+)
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification import (
@@ -18,7 +28,6 @@ from mbs_dynamics.identification import (
     identify,
     node_parameters,
     report,
-    validate,
 )
 from mbs_dynamics.identification.estimation import base_estimate
 from mbs_dynamics.identification.preparation import Stretch
@@ -57,8 +66,8 @@ def test_every_link_can_exist_and_friction_is_found(found):
         np.array([one[term] for one in found.joint_parameters.values()])
         for term in ("coulomb", "viscous")
     )
-    np.testing.assert_allclose(coulomb, COULOMB, atol=0.15)
-    np.testing.assert_allclose(viscous, VISCOUS, atol=0.3)
+    np.testing.assert_allclose(coulomb, COULOMB, atol=0.03)
+    np.testing.assert_allclose(viscous, VISCOUS, atol=0.03)
     assert found.model.joint("joint2").friction == coulomb[1]
 
 
@@ -84,10 +93,7 @@ def test_base_parameters_are_those_of_the_truth_within_what_is_stated():
 def test_what_the_motion_does_not_show_stays_near_the_description():
     """Only the last three joints move; the first link is not seen at all."""
     recording = recorded(5)
-    q = recording.q.copy()
-    q[:, :4] = q[0, :4]
-    t = recording.t
-    qd, qdd = (np.gradient(x, t, axis=0) for x in (q, np.gradient(q, t, axis=0)))
+    q, qd, qdd = with_still_joints(recording, slice(4))
     still = replace(recording, q=q, qd=qd, tau=torques(q, qd, qdd))
     model = wrong()
     found = identify(model, [still])
@@ -95,7 +101,7 @@ def test_what_the_motion_does_not_show_stays_near_the_description():
     assert found.base.rank < len(found.base.values)
     assert np.isinf(found.base.deviations).any()
     first = model.bodies[0].inertia
-    np.testing.assert_allclose(found.inertial[0][0], first.mass, rtol=0.2)
+    np.testing.assert_allclose(found.inertial[0][0], first.mass, rtol=1e-6)
 
 
 def test_the_written_description_has_the_identified_torques_and_nothing_else_changes(
@@ -190,6 +196,10 @@ def test_links_without_elements_get_them(tmp_path):
 def test_node_parameters_and_the_report(found):
     yaml = pytest.importorskip("yaml")
     given = yaml.safe_load(node_parameters(found))
+    assert len(given) == 2
+    for node, groups in given.items():
+        known = {one.name for one in interface_of(node.rpartition("/")[2]).parameters}
+        assert set(groups["ros__parameters"]) <= known
     armature = given["/**/impedance_control_node"]["ros__parameters"]["armature"]
     assert armature["joint1"] == pytest.approx(
         found.joint_parameters["joint1"]["inertia"], rel=1e-5
@@ -203,22 +213,6 @@ def test_node_parameters_and_the_report(found):
     assert page.index("What to record next") < page.index("Identifiable parameters")
     assert mbs.__version__ in page
     assert not re.search(r"""(src|href)=["']https?:""", page.replace("xlink:href", "xlink"))
-
-
-def test_node_parameters_are_those_that_the_nodes_have(found):
-    yaml = pytest.importorskip("yaml")
-    given = yaml.safe_load(node_parameters(found))
-    assert len(given) == 2
-    for node, groups in given.items():
-        known = {one.name for one in interface_of(node.rpartition("/")[2]).parameters}
-        assert set(groups["ros__parameters"]) <= known
-
-
-def test_validate_compares_the_description(found):
-    errors, _ = validate(wrong(), recorded(3))
-    assert errors.description == pytest.approx(found.errors.description, rel=0.05)
-    assert errors.identified is None
-    assert validate(TRUE, recorded(3))[0].description_with_friction < 0.02
 
 
 def test_without_velocities_it_is_nearly_as_good():

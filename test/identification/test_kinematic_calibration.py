@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -164,20 +163,11 @@ def test_zeros_follow_from_two_arms_that_hold_one_another():
     arm, rng = real(model, zeros), np.random.default_rng(3)
     held = se3.pose(so3.exp(np.array([3.0, 0.4, 0.0])), [0.0, 0.02, 0.1])
     frames = [f"{side}tip" for side in sides]
-
-    def error(right, left):
-        C = mbs.forward_kinematics(arm, np.concatenate([left, right]), bodies=frames)
-        D = se3.inverse(C[0] @ held) @ C[1]
-        return np.concatenate([so3.log(D[:3, :3]), D[:3, 3]])
-
-    rows = []
-    while len(rows) < 30:
-        left, start = rng.uniform(-1.5, 1.5, (2, 6)) if not rows else rows[0].reshape(2, 6)
-        left = left + (rng.uniform(-0.5, 0.5, 6) if rows else 0.0)
-        found = least_squares(error, start, args=(left,), method="lm")
-        if np.abs(found.fun).max() < 1e-9 and np.abs(found.x).max() < 2.8:
-            rows.append(np.concatenate([left, found.x]))
-    result = calibrate_hold(model, series(np.array(rows), model.joint_names), *frames)
+    q = rng.uniform(-1.5, 1.5, (200, 12))
+    places = mbs.forward_kinematics(arm, q, bodies=frames[:1])[:, 0] @ held
+    found = mbs.inverse_kinematics(arm, places, frames[1], q0=q)
+    q = found.q[found.success][:30]  # a quarter of the places are in reach
+    result = calibrate_hold(model, series(q, model.joint_names), *frames)
     assert len(result.unobservable) <= 2
     check(result, dict(zip(model.joint_names, zeros, strict=True)))
 
@@ -202,23 +192,22 @@ def test_placements_are_found_as_well():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("postures", "said"),
+    ("postures", "point", "said"),
     [
-        (lambda q: q[:3], "3 postures are too few"),
-        (lambda q: np.vstack([q[:8], q[8:16] + 0.1]), "Record them again|one point"),
-        (lambda q: q[0] + 1e-3 * np.random.default_rng(0).normal(size=(8, 6)), "differ more"),
+        (lambda q: q[:3], None, "3 postures are too few"),
+        (lambda q: np.vstack([q[:8], q[8:16] + 0.1]), None, "Record them again|one point"),
+        (lambda q: q[0] + 1e-3 * np.random.default_rng(0).normal(size=(12, 6)), POINT, "differ"),
     ],
 )
-def test_bad_postures_are_rejected_with_advice(postures, said):
+def test_bad_postures_are_rejected_with_advice(postures, point, said):
     with pytest.raises(TimeSeriesError, match=said):
-        calibrate_touches(described(), series(postures(touches(30))), "tip")
+        calibrate_touches(described(), series(postures(touches(30))), "tip", point=point)
 
 
 @pytest.mark.long
 def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path, capsys):
     (tmp_path / "arm.urdf").write_text(urdf())
-    head = ",".join(f"q_{name}" for name in JOINTS)
-    np.savetxt(tmp_path / "touches.csv", touches(30), delimiter=",", header=head, comments="")
+    series(touches(30)).write(tmp_path / "touches.csv")
     out, figures = tmp_path / "calibrated.urdf", tmp_path / "figures.json"
     offset = map(str, TIP[:3, 3])
     files = [str(tmp_path / "arm.urdf"), str(tmp_path / "touches.csv")]

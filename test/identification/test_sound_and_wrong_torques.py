@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from identification_bench import erroneous, motion, ranges
 from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.static import StillData
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -38,28 +38,15 @@ def arm(name):
 
 
 def true_arm(model, load, share, rng):
-    bodies = []
-    for body in model.bodies:
-        old = body.inertia
-        factor = 1.0 + share * rng.uniform(-1.0, 1.0)
-        com = old.com + np.sqrt(share) * 0.02 * rng.uniform(-1.0, 1.0, 3)
-        inertia = Inertia.from_com(factor * old.mass, com, factor * np.asarray(old.tensor_at_com))
-        bodies.append(replace(body, inertia=inertia))
-    mass = load * sum(float(body.inertia.mass) for body in bodies)
-    true = replace(model, bodies=tuple(bodies))
+    true = erroneous(model, share, rng, shift=0.02 * np.sqrt(share))
+    mass = load * true.total_mass
     return true.with_payload(model.body_names[-1], mass, (0.02, 0.0, 0.05)) if load else true
-
-
-def ranges(model):
-    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
-    high = np.where(np.isfinite(model.upper), model.upper, np.pi)
-    return 0.5 * (low + high), np.minimum(0.45 * (high - low), 1.5)
 
 
 def still(model, true, count, noise, rng):
     """Return poses, torques with noise and friction at rest, and gravity torques."""
     middle, half = ranges(model)
-    q = middle + half * rng.uniform(-1.0, 1.0, (count, model.n))
+    q = middle + np.minimum(0.9 * half, 1.5) * rng.uniform(-1.0, 1.0, (count, model.n))
     g = mbs.gravity_torques(true, q)
     friction = 0.03 * np.abs(g).max(axis=0) * rng.uniform(-1.0, 1.0, g.shape)
     return q, g + noise * np.abs(g).max() * rng.normal(size=g.shape) + friction, g
@@ -67,13 +54,9 @@ def still(model, true, count, noise, rng):
 
 def moving(model, true, noise, rng):
     """Return a recording of 10 s with friction, and its gravity torques."""
-    middle, half = ranges(model)
-    t, w = np.arange(0.0, 10.0, 0.02), 2.0 * np.pi * 0.1 * np.arange(1, 6)
-    a, b = rng.uniform(-1.0, 1.0, (2, 5, model.n)) / np.arange(1, 6)[:, None]
-    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
-    scale = 0.8 * half / np.abs(s @ a - c @ b).max(axis=0)
-    q, qd = middle + scale * (s @ a - c @ b), scale * ((c * w) @ a + (s * w) @ b)
-    tau = mbs.inverse_dynamics(true, q, qd, scale * ((c * w**2) @ b - (s * w**2) @ a))
+    t = np.arange(0.0, 10.0, 0.02)
+    q, qd, qdd = motion(t, rng, model=model)
+    tau = mbs.inverse_dynamics(true, q, qd, qdd)
     friction = 0.05 * np.maximum(np.abs(tau).max(axis=0), 0.1 * np.abs(tau).max())
     tau = tau + friction * (np.tanh(qd / 0.05) + 0.5 * qd)
     tau += noise * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
@@ -115,7 +98,7 @@ def poses_of(model, q, tau):
     return model, TimeSeries(np.arange(float(len(q))), model.joint_names, q, tau=tau)
 
 
-@pytest.mark.parametrize("count", [6, 8, 10, 20])
+@pytest.mark.parametrize("count", [6, 20])
 @pytest.mark.parametrize("name", ARMS)
 def test_sound_torques_of_still_poses_are_never_refused(name, count):
     model = arm(name)
@@ -125,7 +108,7 @@ def test_sound_torques_of_still_poses_are_never_refused(name, count):
         assert not refused(StillData.read, *poses_of(model, q, tau)), (noise, unknown)
 
 
-@pytest.mark.parametrize("count", [8, 12, 20])
+@pytest.mark.parametrize("count", [8, 20])
 @pytest.mark.parametrize("name", ARMS)
 def test_wrong_torques_of_still_poses_are_always_refused(name, count):
     model = arm(name)
@@ -157,7 +140,7 @@ def test_motions_are_refused_only_for_wrong_torques(name):
     assert not passed
 
 
-@pytest.mark.parametrize("count", [6, 10, 20])
+@pytest.mark.parametrize("count", [6, 20])
 @pytest.mark.parametrize("name", ARMS)
 def test_torques_of_one_joint_that_are_scaled_are_refused(name, count):
     model = arm(name)

@@ -78,6 +78,12 @@ def test_efforts_are_torques(tmp_path):
     np.testing.assert_allclose(TimeSeries.read(path, columns=columns).tau, 3e-3 * ROWS)
 
 
+def test_actions_are_goals(tmp_path):
+    path = dataset(tmp_path / "set", more=["action"])
+    found = TimeSeries.read(path, columns={"q": "[deg]"})
+    np.testing.assert_allclose(found.goal, np.radians(3.0 * ROWS))
+
+
 @pytest.mark.parametrize("per_file", [1, 3])
 def test_an_episode_is_chosen(per_file, tmp_path):
     path = dataset(tmp_path / "set", episodes=3, per_file=per_file)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from urdf_reference import STATED, chain
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import UnknownJointError
@@ -90,21 +91,11 @@ def test_joints_are_brought_into_the_order_of_the_model():
 
 
 def test_joints_that_slide_have_no_angles(tmp_path):
-    path = tmp_path / "run.csv"
-    t = 0.01 * np.arange(300)
-    rows = np.column_stack([t, 10.0 * np.sin(t), 0.1 * np.cos(t)])
-    np.savetxt(path, rows, delimiter=",", header="t,q_arm,q_lift", comments="")
-    parents = (-1, 0)
-    axes = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
-    inertias = [mbs.spatial_inertia(1.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))] * 2
-    model = mbs.Model.from_screws(
-        parents, np.tile(np.eye(4), (2, 1, 1)), axes, inertias, frame="spatial"
-    )
-    columns = {
-        f"q_{old}": f"q_{new}" for old, new in zip(("arm", "lift"), model.joint_names, strict=True)
-    }
+    path, t = tmp_path / "run.csv", 0.01 * np.arange(300)
+    TimeSeries(t, ("arm", "lift"), np.column_stack([10.0 * np.sin(t), 0.1 * np.cos(t)])).write(path)
+    model = mbs.Model.from_urdf(chain(("arm", "revolute", STATED), ("lift", "prismatic", STATED)))
+    columns = {"q": "[deg]"}
     with pytest.raises(TimeSeriesError, match=r"slides, but .*angle.*\[m\]"):
-        TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
-    columns["q_lift"] += "[m]"
-    found = TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
+        TimeSeries.read(path, columns=columns).of(model)
+    found = TimeSeries.read(path, columns=columns | {"q_lift": "q_lift[m]"}).of(model)
     np.testing.assert_allclose(found.q[:, 1], 0.1 * np.cos(t))

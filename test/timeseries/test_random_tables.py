@@ -113,12 +113,8 @@ def check(made, lacking, said, error):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(1000, 1100))]
+)
 def test_a_random_table_is_identified_or_rejected_with_the_right_hint(seed, tmp_path):
-    check(*outcome(seed, tmp_path))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1100))
-def test_a_hundred_random_tables_are_identified_or_rejected_with_the_right_hint(seed, tmp_path):
     check(*outcome(seed, tmp_path))

@@ -27,7 +27,6 @@ def series(**changes):
         ({"t": np.where(T > 0.3, np.inf, T)}, "t must be finite; got inf in row 32"),
         ({"q": np.where(Q[4, 1] == Q, np.nan, Q)}, "q must be finite; got nan in row 5"),
         ({"tau": np.where(Q[4, 1] == Q, np.nan, Q)}, "tau must be finite; got nan in row 5"),
-        ({"q": Q[:, :1]}, r"q has shape \(50, 1\); must be \(50, 2\)"),
         ({"joints": ("a", "a")}, "joints must be different names; got 'a'"),
         ({"q": [["a", "b"]]}, "q must be real numbers"),
         ({"columns": {"energy": T[1:]}}, r"energy has shape \(49,\)"),
