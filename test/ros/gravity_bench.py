@@ -31,8 +31,8 @@ def parsed_once(text):
     return model_of(text)
 
 
-def settings(**values):
-    """Return settings under which the arm can be enabled, except for what is given."""
+def settings(kind=GravityCompensationSettings, **values):
+    """Return settings of a node under which the arm can be enabled, except for what is given."""
     given = {
         "joints": JOINTS,
         "compensates_itself": False,
@@ -40,14 +40,14 @@ def settings(**values):
         "ramp_in_time": 1.0,
         "stale_timeout": 0.2,
     }
-    return GravityCompensationSettings(**(given | values))
+    return kind(**(given | values))
 
 
 class Bench:
     """A compensator with the arm in force, a clock, and everything it ever commanded."""
 
-    def __init__(self, describe=ARM7, **values):
-        self.core = GravityCompensator(settings(**values))
+    def __init__(self, describe=ARM7, kind=GravityCompensationSettings, **values):
+        self.core = GravityCompensator(settings(kind, **values))
         self.now = 100.0
         self.stamp = 0
         self.commands = []

@@ -15,34 +15,54 @@ from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
+from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
+from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 
 NO_LOAD = ((0.0,) * 3,) * 3
+COM = (0.0, 0.02, 0.05)
+TILTED = (0.0, 6.0, -7.76)
 
 
-# -- gravity, payload, gains: along a ramp ---------------------------------------------------------
+# -- gravity, payload, gains: along a ramp, and before torques -------------------------------------
 
 
 def load(mass, link="tool"):
-    return LinkLoad(link, mass, (0.0, 0.02, 0.05), NO_LOAD)
+    return LinkLoad(link, mass, COM, NO_LOAD)
 
 
-@pytest.mark.parametrize("what", ["payload", "gravity", "gravity setting", "scale"])
+def set_payload(bench):
+    bench.core.set_load(load(2.0), bench.now)
+
+
+def set_gravity(bench):
+    bench.core.set_gravity(LinkGravity("", TILTED), bench.now)
+
+
+def set_parameter(bench, **values):
+    changed = bench.core.settings.changed(values or {"gravity": TILTED})
+    bench.core.check(changed, bench.now)
+    bench.core.change(changed, bench.now)
+
+
+def set_scale(bench):
+    set_parameter(bench, gravity_scale=(0.5,) * 7)
+
+
+CHANGES = {
+    "payload": (set_payload, mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)),
+    "gravity": (set_gravity, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
+    "parameter": (set_parameter, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
+    "scale": (set_scale, 0.5 * G),
+}
+"""Functions that change a bench, and the torques that are needed then."""
+
+
+@pytest.mark.parametrize("what", CHANGES)
 def test_changes_are_ramped(what):
     bench = Bench().enabled()
     count = len(bench.commands)
-    if what == "payload":
-        bench.core.set_load(load(2.0), bench.now)
-        goal = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)), Q)
-    elif what == "gravity":
-        bench.core.set_gravity(LinkGravity("", (0.0, 6.0, -7.0)), bench.now)
-        goal = mbs.gravity_torques(MODEL.with_gravity((0.0, 6.0, -7.0)), Q)
-    elif what == "gravity setting":
-        changed = bench.core.settings.changed({"gravity": (0.0, 6.0, -7.76)})
-        bench.core.change(changed, bench.now)
-        goal = mbs.gravity_torques(MODEL.with_gravity((0.0, 6.0, -7.76)), Q)
-    else:
-        bench.core.change(bench.core.settings.changed({"gravity_scale": (0.5,) * 7}), bench.now)
-        goal = 0.5 * G
+    change, goal = CHANGES[what]
+    change(bench)
     bench.run(0.25)
     share = 0.25 / (1.0 if what == "payload" else 1.0 + PERIOD)  # it begins a period before
     np.testing.assert_allclose(bench.torques[-1], G + share * (goal - G), atol=1e-9)
@@ -53,16 +73,37 @@ def test_changes_are_ramped(what):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", [GravityCompensationSettings, ImpedanceControlSettings])
+@pytest.mark.parametrize("when", ["before states", "before enabling"])
+@pytest.mark.parametrize("what", ["payload", "gravity", "parameter"])
+def test_what_is_set_before_enabling_acts_afterwards(kind, when, what):
+    soft = {"stiffness": (0.1,) * 7} if kind is ImpedanceControlSettings else {}
+    bench = Bench(kind=kind, **soft)
+    change, wanted = CHANGES[what]
+    if when == "before states":
+        change(bench)
+    bench.run(0.2)
+    if when == "before enabling":
+        change(bench)
+        bench.run(0.2)
+    assert bench.core.enable(bench.now) == ""
+    bench.run(1.5)
+    assert bench.state == "enabled"
+    assert np.abs(wanted - G).max() > 5.0
+    np.testing.assert_allclose(bench.torques[-1], wanted, atol=0.05 * np.abs(wanted).max())
+
+
+@pytest.mark.long
 def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
     core = GravityCompensator(settings(loads=(("tool", (1.0, 0.0, 0.02, 0.05)),)))
     assert core.describe(ARM7, 0.0)
     assert core.adopt(0.0)
-    tool = MODEL.with_payload("tool", 1.0, (0.0, 0.02, 0.05)).loaded()
+    tool = MODEL.with_payload("tool", 1.0, COM).loaded()
     core.receive(JOINTS, Q, REST, stamp=1, now=1.0)
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(tool, Q), atol=1e-12)
     core.set_load(load(2.0), 0.0)
     core.tick(1.01)
-    loaded = tool.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    loaded = tool.with_payload("tool", 2.0, COM)
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(loaded, Q), atol=1e-12)
     assert not core.describe(ARM7 + "<!-- the same -->", 0.0)  # it is the same robot with the tool
     with pytest.raises(ArgumentError, match=r"loads\.tool"):
@@ -83,7 +124,7 @@ def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
     bench.core.check(other)
     bench.core.change(other, bench.now)
     bench.enabled()
-    carrying = MODEL.with_gravity((0.0, 6.0, -7.0)).with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    carrying = MODEL.with_gravity((0.0, 6.0, -7.0)).with_payload("tool", 2.0, COM)
     np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
     with pytest.raises(ArgumentError, match="algorithm"):
         bench.core.check(other.changed({"algorithm": "auto"}))
@@ -93,7 +134,6 @@ def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
     "bad",
     [
         load(np.nan),
-        load(1e9),
         load(1.0, "nowhere"),
         LinkGravity("", (np.nan, 0.0, 0.0)),
         LinkGravity("tool", (0.0, 0.0, -9.81)),
@@ -290,9 +330,46 @@ def test_gravity_and_loads_that_fit_another_robot_act_on_it_from_the_start():
     assert bench.adopt()
     assert bench.core.remarks == []
     bench.enabled(1.02)
-    model = mbs.Model.from_urdf(OTHER).with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    model = mbs.Model.from_urdf(OTHER).with_payload("tool", 2.0, COM)
     goal = mbs.gravity_torques(model.with_gravity((0.0, 3.0, -9.0)), Q)
     assert np.abs(goal - mbs.gravity_torques(mbs.Model.from_urdf(OTHER), Q)).max() > 1.0
     np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
     ramp = np.linspace(0.0, 1.0, 101)[1:, None]
     np.testing.assert_allclose(bench.torques[:100], ramp * goal, atol=1e-2 * np.abs(goal).max())
+
+
+# -- springs of position limits --------------------------------------------------------------------
+
+UPPER = MODEL.joints[1].limits.upper
+AT_LIMIT = np.where(np.arange(7) == 1, UPPER - 0.02, Q)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"damping": (0.3,) * 7},
+        {"limit_zone": 0.2},
+        {"limit_zone": 0.0},
+        {"position_margin": 0.06},
+    ],
+)
+def test_a_setting_changed_while_enabled_kicks_no_joint_at_a_limit(changed):
+    bench = Bench().enabled(q=AT_LIMIT)
+    before = bench.torques[-1]
+    bench.core.change(bench.core.settings.changed(changed), bench.now)
+    bench.run(2.0, AT_LIMIT)
+    steps = np.abs(np.diff(bench.torques, axis=0))[-200:]
+    assert steps.max() < 0.2
+    if changed.get("limit_zone") != 0.2:
+        np.testing.assert_allclose(bench.torques[-1], before, atol=1e-9)
+
+
+def test_springs_hold_back_a_joint_that_comes_to_a_limit_and_none_that_began_there():
+    beyond = np.where(np.arange(7) == 1, UPPER + 0.01, Q)
+    bench = Bench().enabled(q=beyond)
+    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, beyond), atol=1e-9)
+    bench = Bench().enabled(q=AT_LIMIT)
+    bench.move(AT_LIMIT, Q)
+    bench.move(Q, AT_LIMIT)
+    bench.run(0.1, AT_LIMIT)
+    assert (bench.torques[-1] - mbs.gravity_torques(MODEL, AT_LIMIT))[1] < -1.0

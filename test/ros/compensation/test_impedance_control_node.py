@@ -5,8 +5,7 @@
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
-from gravity_bench import ARM7 as ARM7_TEXT
-from gravity_bench import Bench, G, Q, settings
+from gravity_bench import Bench, G, Q
 from gravity_node_bench import ARM7, JOINTS, READY
 from impedance_bench import ImpedanceProcess, Operator
 from sensor_msgs.msg import JointState
@@ -17,7 +16,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
-from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 
 MODEL = mbs.Model.from_urdf(ARM7)
@@ -110,16 +108,8 @@ def fails(model, state, reference):
     raise RuntimeError("no camera")
 
 
-class Compensated(Bench):
-    """The core of the node, with the arm in force."""
-
-    def __init__(self, text=ARM7_TEXT, **values):
-        self.values = values
-        super().__init__(describe=None)
-        made = ImpedanceControlSettings(**{**vars(settings()), **values})
-        self.core = GravityCompensator(made)
-        self.core.describe(text, self.now)
-        self.adopt()
+def compensated(law):
+    return Bench(kind=ImpedanceControlSettings, mode="law", law=law)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +125,12 @@ class Compensated(Bench):
 )
 def test_a_law_that_cannot_be_used_refuses_the_robot_and_is_named(law, said):
     with pytest.raises(MbsError, match=said):
-        Compensated(mode="law", law=law)
+        compensated(law)
 
 
 @pytest.mark.long
 def test_a_law_of_a_user_follows_targets_in_the_node_and_survives_a_change_of_mode():
-    bench = Compensated(mode="law", law=f"{__name__}:Soft")
+    bench = compensated(f"{__name__}:Soft")
     bench.run(0.1)
     assert bench.core.enable(bench.now) == ""
     bench.run(1.5)
