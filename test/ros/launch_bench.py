@@ -29,9 +29,8 @@ def launch_file(name):
 
 
 def launch_command(name, namespace, *arguments):
-    """Return the command that runs a launch file of this package, or one at a path."""
-    file = name if isinstance(name, Path) else launch_file(name)
-    command = [sys.executable, "-c", ROS2, "launch", str(file)]
+    """Return the command that runs a launch file of this package."""
+    command = [sys.executable, "-c", ROS2, "launch", str(launch_file(name))]
     return [*command, f"namespace:={namespace}", *arguments]
 
 

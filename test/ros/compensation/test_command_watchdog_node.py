@@ -14,6 +14,7 @@ pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
+from launch_bench import launch_command
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
@@ -140,3 +141,22 @@ def test_without_the_messages_it_does_not_start():
         log = process.log.strip()
         assert "cannot start: the package controller_manager_msgs is not installed" in log
         assert "\n" not in log
+
+
+class Launched(WatchdogProcess):
+    """The watchdog, started by launch."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments, command_topic=None, position_controller=None)
+
+    def command(self, *arguments):
+        return launch_command("command_watchdog", self.namespace, *arguments)
+
+
+def test_launch_with_a_position_controller(installed):
+    arguments = [f"command_topic:={TOPIC}", "position_controller:=holder", "command_timeout:=0.2"]
+    with Launched(*arguments) as process, Arm(process) as arm:
+        arm.command(arm.publisher(), 1.0)
+        arm.waits_for(DEACTIVATED)
+        assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
+        assert process.stop(signal.SIGINT) == 0

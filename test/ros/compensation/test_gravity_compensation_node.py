@@ -13,12 +13,14 @@ import threading
 
 import numpy as np
 import pytest
+import yaml
 from cases import mostly_slow
 
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_node_bench import JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
+from gravity_node_bench import ARM7, JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
+from launch_bench import launch_command
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -210,3 +212,30 @@ def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
         assert arm.set(stale_timeout=0.5) == ""
         arm.until(lambda: any("no valid state of" in one for one in arm.faults()), every=0.01)
         arm.zero()
+
+
+class Launched(GravityProcess):
+    """The node, started by launch."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description"]))
+
+    def command(self, *arguments):
+        return launch_command("gravity_compensation", self.namespace, *arguments)
+
+
+def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, installed, tmp_path):
+    pytest.importorskip("xacro")
+    robot = tmp_path / "arm.urdf.xacro"
+    text = ARM7.read_text(encoding="utf-8")
+    xmlns = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    robot.write_text(text.replace("<robot", xmlns, 1), encoding="utf-8")
+    parameters = tmp_path / "arm.yaml"
+    given = {"joints": list(JOINTS), "compensates_itself": False}
+    given["stale_timeout"] = READY["stale_timeout"]
+    parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
+    arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
+    with Launched(*arguments) as process, Driver(process) as arm:
+        arm.enable()
+        process.process.send_signal(signal.SIGINT)
+        check_ramp_out(arm, process, moving=True)
