@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("rclpy")
+
 import contextlib
 import os
 import select
@@ -12,12 +16,9 @@ import sys
 import threading
 
 import numpy as np
-import pytest
 import yaml
 from cases import mostly_slow
-
-pytest.importorskip("rclpy")
-
+from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
 from launch_bench import launch_command
@@ -239,3 +240,66 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, in
         arm.enable()
         process.process.send_signal(signal.SIGINT)
         check_ramp_out(arm, process, moving=True)
+
+
+# -- beside a controller manager -------------------------------------------------------------------
+
+
+EFFORTS = [f"{name}/effort" for name in JOINTS]
+POSITIONS = [f"{name}/position" for name in JOINTS]
+
+
+@pytest.fixture
+def managed(controller_manager_msgs):
+    """Start a node beside an inactive effort controller and an active position controller."""
+    given = {"command_topic": "efforts/commands", "position_controller": "positions"}
+    with GravityProcess(**given) as process, Driver(process) as driver:
+        driver.manager = StandIn(
+            driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
+        )
+        yield driver
+        for one in driver.manager.nodes:
+            one.destroy_node()
+
+
+def enabled(managed):
+    managed.waits(lambda: managed.ask(True).success)
+    assert managed.manager.requests[-1] == (["efforts"], ["positions"])
+    assert managed.manager.state("efforts") == "active"
+    managed.waits(lambda: managed.enabled[-1:] == [True])
+
+
+def test_enable_switches_the_controllers_and_disable_switches_them_back(managed):
+    enabled(managed)
+    assert managed.ask(False).success
+    managed.waits(lambda: managed.manager.state("positions") == "active")
+    assert managed.manager.requests[-1] == (["positions"], ["efforts"])
+    managed.waits(lambda: managed.value("state") == "disabled")
+    enabled(managed)
+
+
+def test_sigint_switches_the_controllers_back(managed):
+    enabled(managed)
+    managed.target.process.send_signal(signal.SIGINT)
+    managed.waits(lambda: managed.target.process.poll() is not None)
+    assert managed.target.wait() == 0
+    assert managed.manager.state("positions") == "active"
+
+
+def test_a_controller_is_found_by_the_resolved_topic(controller_manager_msgs):
+    """Two arms share a manager, and each node is in a namespace of its own."""
+    space = f"/shared_{os.getpid()}"
+    swapped = [EFFORTS[1], EFFORTS[0], *EFFORTS[2:]]
+    owner = Node("owner", namespace=space)
+    given = {"command_topic": f"{space}/left_efforts/commands"}
+    with GravityProcess(**given) as process, Driver(process) as arm:
+        manager = StandIn(owner, left_efforts=("active", *swapped), right_efforts=("active",))
+        arm.executor.add_node(owner)
+        arm.waits(lambda: "'left_efforts' has other order" in arm.ask(True).message)
+        arm.waits(lambda: arm.enabled[-1:] == [False])
+        manager.there.all["left_efforts"] = manager.there.all["left_efforts"]._replace(
+            command_interfaces=tuple(EFFORTS)
+        )
+        arm.waits(lambda: arm.ask(True).success)
+        for one in (*manager.nodes, owner):
+            one.destroy_node()

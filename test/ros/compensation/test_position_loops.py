@@ -11,7 +11,7 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import JOINTS, MODEL, PERIOD, Bench, G, Q, settings
-from test_compensation_diagnostics import TRAFFIC
+from test_command_outputs import TRAFFIC
 from test_handover import EFFORTS, POSITIONS, Scene, pair
 
 import mbs_dynamics as mbs
