@@ -8,12 +8,8 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-import contextlib
 import os
-import select
 import signal
-import sys
-import threading
 
 import numpy as np
 import yaml
@@ -166,45 +162,6 @@ def test_signals_ramp_out(ros, how, moving):
         process.process.send_signal(how)
         check_ramp_out(arm, process, moving=moving)
         assert "Traceback" not in process.log
-
-
-class InTerminal(GravityProcess):
-    """The node in the foreground of a terminal, which the test can close."""
-
-    def start(self, command, **options):
-        self._terminal, theirs = os.openpty()
-        options |= {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        control = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-        control += "os.execv(sys.argv[1], sys.argv[1:])"
-        started = super().start([sys.executable, "-c", control, *command], **options)
-        os.close(theirs)
-        self._text, self._closing = "", threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        return started
-
-    def _read(self):
-        while not self._closing.is_set():
-            if select.select([self._terminal], [], [], 0.05)[0]:
-                with contextlib.suppress(OSError):  # nobody has the other end any more
-                    self._text += os.read(self._terminal, 4096).decode()
-        os.close(self._terminal)  # while nobody reads, or it would stay open
-
-    @property
-    def log(self):
-        return self._text
-
-    def close_terminal(self):
-        self._closing.set()
-        self._reader.join()
-
-
-@pytest.mark.slow  # another way to receive SIGHUP
-def test_closing_the_terminal_ramps_out(ros):
-    with InTerminal(on_fault="hold", ramp_time=2.0) as process, Driver(process) as arm:
-        arm.enable()
-        process.close_terminal()
-        check_ramp_out(arm, process, moving=True)
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):

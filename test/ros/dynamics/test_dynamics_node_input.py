@@ -92,6 +92,10 @@ class Bench:
         self.receive("joint_states", message)
         return set(self.published)
 
+    def set(self, **values):
+        given = [Parameter(name, value=value) for name, value in values.items()]
+        assert self.node.set_parameters_atomically(given).successful
+
     def status(self, part):
         """Return level, message and values of the diagnostics."""
         self.node._publish_diagnostics()
@@ -117,15 +121,11 @@ def asked(ros):
         one.node.destroy_node()
 
 
-@pytest.fixture
-def bench(asked):
-    return asked()
-
-
 ALL = {"gravity_torques", "bias_torques", "twist/tool", "jacobian/tool"}
 
 
-def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(bench):
+def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(asked):
+    bench = asked()
     assert bench.send() == ALL
     np.testing.assert_allclose(bench.torques(), mbs.gravity_torques(MODEL, Q), rtol=1e-12)
     for topic in ALL - {"jacobian/tool"}:
@@ -150,7 +150,8 @@ NAN_AT_4 = np.where(np.arange(7) == 3, np.nan, Q)
         ("time_backwards", {"stamp": SECOND}, "99.01"),
     ],
 )
-def test_bad_states_are_rejected_and_named(bench, capfd, kind, change, named):
+def test_bad_states_are_rejected_and_named(asked, capfd, kind, change, named):
+    bench = asked()
     bench.send()
     bench.status("input")
     assert bench.send(**change) == set()
@@ -164,7 +165,8 @@ def test_bad_states_are_rejected_and_named(bench, capfd, kind, change, named):
     assert capfd.readouterr().err.count("joint_states rejected") == 1  # throttled
 
 
-def test_repeated_silent_and_partial_states_are_not_answered(bench):
+def test_repeated_silent_and_partial_states_are_not_answered(asked):
+    bench = asked()
     bench.send()
     assert bench.send(2.0 * Q, stamp=bench.node.now) == set()
     bench.node.now += SECOND
@@ -179,13 +181,13 @@ def test_repeated_silent_and_partial_states_are_not_answered(bench):
 
 
 @pytest.mark.parametrize("velocities", [(), np.full(7, np.nan)])
-def test_absent_velocities_are_not_taken_for_zero(bench, velocities):
+def test_absent_velocities_are_not_taken_for_zero(asked, velocities):
+    bench = asked()
     assert bench.send(qd=velocities) == {"gravity_torques", "jacobian/tool"}
     level, message, _ = bench.status("input")
     assert level == WARN
     assert "bias torques and twists" in message
-    changed = Parameter("velocity_from_position", value=True)
-    assert bench.node.set_parameters_atomically([changed]).successful
+    bench.set(velocity_from_position=True)
     bench.send(qd=velocities)
     assert bench.send(Q + 0.01 * QD, velocities) == ALL
     expected = mbs.bias_torques(MODEL, Q + 0.01 * QD, QD)
@@ -197,27 +199,20 @@ def test_the_rate_of_answers_is_limited(asked):
     answered = sum(bool(bench.send()) for _ in range(100))  # a second
     assert answered == pytest.approx(20, abs=1)
     assert bench.status("input")[2]["answered"] == str(answered)
-    bench.node.set_parameters_atomically([Parameter("max_rate", value=0.0)])
+    bench.set(max_rate=0.0)
     assert all(bench.send() >= ALL for _ in range(100))
 
 
-def test_gravity_and_outputs_change_at_run_time(bench):
-    changed = {"gravity": [1.0, 2.0, -3.0], "publish": ["gravity_torques", "twists"]}
-    changed = [Parameter(k, value=x) for k, x in (changed | {"bodies": ["link7"]}).items()]
-    assert bench.node.set_parameters_atomically(changed).successful
-    assert bench.send() == {"gravity_torques", "twist/link7"}
-    expected = mbs.gravity_torques(MODEL.with_gravity((1.0, 2.0, -3.0)), Q)
-    np.testing.assert_allclose(bench.torques(), expected, rtol=1e-12)
-
-
 def test_frames_have_their_prefix_and_follow_the_representation(asked):
-    """And a payload, by the frame of TF or by the link, adds to a load that is always there."""
+    """And a payload, by the frame of TF or by the link, adds to a load that is always there.
+
+    Gravity and outputs change at run time as well.
+    """
     publish = ["gravity_torques", "twists", "center_of_mass"]
     given = {"loads.tool": [1.5, 0.0, 0.02, 0.05], "bodies": ["tool"], "publish": publish}
     bench = asked(frame_prefix="left/", **given)
     for representation in ("hybrid", "body_fixed", "spatial"):
-        changed = [Parameter("representation", value=representation)]
-        assert bench.node.set_parameters_atomically(changed).successful
+        bench.set(representation=representation)
         bench.send()
         twist, com, gravity = (
             bench.published[x][0] for x in ("twist/tool", "center_of_mass", "gravity_torques")
@@ -232,8 +227,12 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
         message.header.frame_id, message.inertia.m = frame, mass
         bench.receive("dynamics_node/payload", message)
         bench.send()
-        heavier = mbs.gravity_torques(model.with_payload("tool", mass), Q)
-        np.testing.assert_allclose(bench.torques(), heavier, rtol=1e-11)
+        heavier = model.with_payload("tool", mass)
+        np.testing.assert_allclose(bench.torques(), mbs.gravity_torques(heavier, Q), rtol=1e-11)
+    bench.set(gravity=[1.0, 2.0, -3.0], publish=["gravity_torques", "twists"], bodies=["link7"])
+    assert bench.send() == {"gravity_torques", "twist/link7"}
+    expected = mbs.gravity_torques(heavier.with_gravity((1.0, 2.0, -3.0)), Q)
+    np.testing.assert_allclose(bench.torques(), expected, rtol=1e-11)
 
 
 # -- outputs on request ----------------------------------------------------------------------------

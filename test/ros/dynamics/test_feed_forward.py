@@ -34,21 +34,18 @@ def test_other_joints_stand_where_they_were_measured():
     state = desired_state(([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], []), *SOME, MEASURED)
     assert state.tolist() == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
     assert MEASURED.tolist() == [7.0, 8.0, 9.0]
+    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
+    assert rejection.kind == "not_measured"
+    assert rejection.reason.endswith("b")
 
 
 @pytest.mark.parametrize(
     ("point", "kind", "said"),
     [
         (([], [], [], []), "position_length", "2 desired joints but 0 position value(s)"),
-        (([1.0], [], [], []), "position_length", "2 desired joints but 1 position"),
         (([1.0, 2.0], [1.0], [], []), "velocity_length", "but 1 velocity value(s)"),
         (([1.0, 2.0], [], [1.0, 2.0], []), "velocity_length", "accelerations but no velocities"),
-        (
-            ([1.0, 2.0], [1.0, 2.0], [1.0, 2.0, 3.0], []),
-            "acceleration_length",
-            "but 3 acceleration value(s)",
-        ),
-        (([1.0, np.nan], [], [], []), "not_finite", "desired position is not finite: b = nan"),
+        (([1.0, 2.0], [1.0, 2.0], [3.0], []), "acceleration_length", "but 1 acceleration value"),
         (([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0], []), "not_finite", "desired acceleration is not"),
         (([1e10, 0.0], [], [], []), "too_large", "desired position is too large to be true: a ="),
         (([1.0, 2.0], [], [], [1.0, 2.0]), "effort", "the point has efforts"),
@@ -61,12 +58,6 @@ def test_malformed_points_are_refused(point, kind, said):
     assert said in rejection.reason
 
 
-def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
-    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
-    assert rejection.kind == "not_measured"
-    assert rejection.reason.endswith("b")
-
-
 @pytest.mark.parametrize(
     ("names", "points", "kind", "said"),
     [
@@ -77,23 +68,26 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
     ],
 )
 def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, DynamicsSettings(publish=("desired_torques",)))
+    robot = Robot(MODEL, DynamicsSettings(publish=("desired_torques",)))
     rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
 
 
-@pytest.fixture
-def servos_file(tmp_path):
-    """Servos of 50 N m/rad, as mbs-dynamics identify writes them."""
+def written(tmp_path, names):
+    """Return the path of servos of 50 N m/rad, as mbs-dynamics identify writes them."""
     servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.001}
     path = tmp_path / "servos.yaml"
-    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in MODEL.joint_names}}))
+    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in names}}))
     return str(path)
 
 
-def answering(servos_file, clock):
+@pytest.fixture
+def servos_file(tmp_path):
+    return written(tmp_path, MODEL.joint_names)
+
+
+def answering(servos_file, clock=(5.0,)):
     """Return subscriptions and published messages of a node that answers with servo goals."""
     subscribed, published = {}, []
     node = SimpleNamespace(
@@ -113,8 +107,7 @@ def answering(servos_file, clock):
 
 
 def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_file):
-    clock = [5.0]
-    subscribed, published, arm = answering(servos_file, clock)
+    subscribed, published, arm = answering(servos_file)
     q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
     points = [
         JointTrajectoryPoint(
@@ -149,8 +142,5 @@ def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
 def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
     with pytest.raises(ArgumentError, match="servos_file"):
         DynamicsSettings(servos_file="servos.yaml", floating_base=True)
-    path = tmp_path / "servos.yaml"
-    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.0}
-    path.write_text(yaml.safe_dump({"servos": {"joint1": servo}}))
     with pytest.raises(ArgumentError, match=r"servos_file.*joint7"):
-        Robot(MODEL, DynamicsSettings(servos_file=str(path)))
+        Robot(MODEL, DynamicsSettings(servos_file=written(tmp_path, ["joint1"])))
