@@ -227,12 +227,9 @@ def test_a_third_controller_that_moves_the_joints_is_refused_and_is_a_fault():
         assert "joint1/velocity" in problem
     made.set("third", "inactive")
     assert ControllerList(made.listed(), "efforts", "positions").problem(JOINTS) == ""
-
-
-def test_where_a_third_controller_holds_the_arm_only_torques_end():
     made = pair("active", "inactive", third=("active", *POSITIONS))
     seen = ControllerList(made.listed(), "efforts", "positions")
-    assert seen.to_position() == Switch((), ("efforts",))
+    assert seen.to_position() == Switch((), ("efforts",))  # the third holds the arm
 
 
 JTC = "joint_trajectory_controller/JointTrajectoryController"
@@ -294,26 +291,28 @@ def test_enabling_is_refused_where_the_controller_does_not_receive_commands(node
     assert scene.enable()[0]
 
 
-def test_enabling_without_a_manager_needs_a_subscriber():
-    scene = Scene(holder="")
-    scene.manager.here = False
-    scene.topic.nodes = ()
-    assert "no node subscribes to the command topic" in scene.enable()[1]
-    scene.topic.nodes = ("/simulator",)
-    assert scene.enable()[0]
+LEFT = ("/left/controller_manager",)
 
 
-@pytest.mark.parametrize("node", ["/left/efforts", "/_NODE_NAME_UNKNOWN_"])
-def test_enabling_is_refused_where_a_controller_of_another_manager_receives_commands(node):
+@pytest.mark.parametrize(
+    ("node", "elsewhere", "problem"),
+    [
+        (None, (), "no node subscribes to the command topic"),
+        ("/simulator", (), ""),
+        ("/left/efforts", LEFT, "/left/efforts receives the commands, beside /left/controller_man"),
+        ("/_NODE_NAME_UNKNOWN_", LEFT, "receives the commands, beside /left/controller_manager"),
+        ("/simulation/simulator", LEFT, ""),  # another robot's manager is no matter
+    ],
+)
+def test_without_a_manager_a_node_beside_no_other_one_must_receive_commands(
+    node, elsewhere, problem
+):
     scene = Scene(holder="")
-    scene.manager.here = False
-    scene.topic.nodes = (node,)
-    scene.manager.elsewhere = ("/left/controller_manager",)
+    scene.manager.here, scene.manager.elsewhere = False, elsewhere
+    scene.topic.nodes = (node,) if node else ()
     done, said = scene.enable()
-    assert not done
-    assert f"{node} receives the commands, beside /left/controller_manager" in said
-    scene.topic.nodes = ("/simulation/simulator",)  # another robot's manager is no matter
-    assert scene.enable()[0]
+    assert done == (not problem)
+    assert problem in said
 
 
 def test_torques_come_in_before_one_request_switches_the_controllers():
@@ -346,27 +345,20 @@ def test_an_arm_that_an_active_effort_controller_has_is_given_to_the_position_co
     assert scene.states() == ("inactive", "active")
 
 
-@pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized"])
-def test_a_failed_activation_gives_the_arm_back_at_once(end):
-    scene = Scene()
-    scene.controllers.failing["efforts"] = end
-    done, said = scene.enable()
-    assert not done
-    assert "Unable to activate controllers: ['efforts']" in said
-    assert "positions holds the arm" in said
-    assert scene.states() == (end, "active")
-    scene.run(0.03)
-    assert scene.core.at_rest
-
-
-def test_a_refused_switch_leaves_the_arm_where_it_is():
-    scene = Scene()
-    scene.controllers.refusal = lambda activate: "the hardware does not want to"
+@pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized", "refused"])
+def test_a_failed_switch_gives_the_arm_back_at_once(end):
+    scene, problem = Scene(), "Unable to activate controllers: ['efforts']"
+    if end == "refused":
+        end, problem = "inactive", "the hardware does not want to"
+        scene.controllers.refusal = lambda activate: problem
+    else:
+        scene.controllers.failing["efforts"] = end
     done, said = scene.enable()
     assert not done
     assert "the controllers were not switched: " in said
-    assert "the hardware does not want to" in said
-    assert scene.states() == ("inactive", "active")
+    assert problem in said
+    assert "positions holds the arm" in said
+    assert scene.states() == (end, "active")
     scene.run(0.03)
     assert scene.core.at_rest
 
@@ -384,15 +376,12 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     done, said = scene.enable()
     assert not done
     assert "an empty controller_manager does without" in said
+    assert Scene(pair("inactive", "inactive"), holder="", controller_manager="").enable()[0]
     scene.enabled()
     scene.manager.loses = 10**6
     scene.run(5.0)
     assert scene.bench.state == "enabled"
     assert "no answer" in scene.enable()[1]
-
-
-def test_an_empty_controller_manager_does_without():
-    assert Scene(pair("inactive", "inactive"), holder="", controller_manager="").enable()[0]
 
 
 def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import numpy as np
@@ -79,8 +80,7 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
 
 def test_the_quality_of_service_is_overridden_by_parameters():
     """rclpy writes into the profile that it is given: other topics must not change with it."""
-    with NodeProcess() as process:
-        namespace = process.namespace
+    namespace = f"/qos_{os.getpid()}"
     prefix = f"qos_overrides.{namespace}"
     overrides = {
         f"{prefix}/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
