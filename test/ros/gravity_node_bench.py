@@ -11,7 +11,6 @@ import numpy as np
 from gravity_bench import JOINTS, MODEL, REST, G, Q
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_bench import NodeProcess, Probe
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
@@ -47,13 +46,10 @@ class Driver(Probe):
         """(time of arrival, torques) of all commands."""
         self.enabled = []
         """All values of ~/enabled."""
-        self.named = []
-        """All messages on ~/commanded_torques."""
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         listen = self.node.create_subscription
         listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
         listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), latched)
-        listen(JointState, f"{process.name}/commanded_torques", self.named.append, 1000)
 
     def _hear_command(self, message):
         self.commands.append((time.monotonic(), np.array(message.data)))

@@ -78,20 +78,19 @@ def test_a_wrong_velocity_is_found_below_the_limit_and_one_bad_sample_stops_noth
     assert bench.fault == "velocity_reading"
 
 
-@pytest.mark.parametrize("lag", [0.0, 0.02])
-def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity(lag):
+def test_a_joint_that_is_guided_fast_and_stopped_at_once_is_no_wrong_velocity():
     """Drivers filter velocities: they lag behind positions."""
     bench = Bench(effort_check="off").enabled()
     q, smooth = Q.copy(), 0.0
     for k in range(200):
         true = 0.8 * MODEL.velocity_limits[0] * (20 <= k < 60)
         q = q + PERIOD * true * np.eye(7)[0]
-        smooth += (true - smooth) * PERIOD / (PERIOD + lag)
+        smooth += (true - smooth) * PERIOD / (PERIOD + 0.02)
         bench.run(PERIOD, q, smooth * np.eye(7)[0])
     assert bench.state == "enabled"
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])  # each fails with the velocity at the end of a gap
+@pytest.mark.parametrize("seed", [0, 1])  # each fails with the velocity at the end of a gap
 def test_right_velocities_at_irregular_times_are_no_wrong_velocities(seed):
     bench, rng = Bench(effort_check="off").enabled(), np.random.default_rng(seed)
     joint, start = np.eye(7)[rng.integers(7)], bench.now
@@ -218,7 +217,14 @@ def test_ramps_in_follows_and_ramps_out():
     bench.run(0.5)
     assert bench.state == "ramping out"
     np.testing.assert_allclose(bench.torques[-1], 0.5 * G, atol=1e-9)
+    count = len(bench.commands)
+    assert bench.core.enable(bench.now) == ""  # it goes on from there
+    bench.run(1.5)
+    assert bench.state == "enabled"
+    assert np.abs(bench.torques[count:]).min(axis=0)[1] > 0.4 * abs(G[1])
     bench.core.disable(bench.now)
+    bench.run(0.5)
+    bench.core.disable(bench.now)  # nor does it change anything
     bench.run(0.6)
     assert bench.state == "disabled"
     assert not bench.torques[-1].any()
@@ -241,16 +247,6 @@ def test_ramps_out_without_news_and_whatever_comes():
     assert bench.state == "disabled"
     assert bench.times[-1] - begin <= 1.0 + PERIOD
     assert not bench.torques[-1].any()
-
-
-def test_enabling_while_it_ramps_out_goes_on_from_there():
-    bench = Bench().enabled()
-    bench.core.disable(bench.now)
-    bench.run(0.5)
-    assert bench.core.enable(bench.now) == ""
-    bench.run(1.5)
-    assert bench.state == "enabled"
-    assert np.abs(bench.torques[100:]).min(axis=0)[1] > 0.4 * abs(G[1])
 
 
 def test_enabling_after_a_fault_that_holds_begins_at_the_held_torques():
@@ -314,6 +310,10 @@ def test_messages_of_another_source_leave_the_arm_where_it_is(kind):
     """As those of joint_state_publisher, which RViz's launch files start."""
     bench = Bench(damping=(3.0,) * 7).enabled()
     count = len(bench.commands)
+    bench.now += 0.5 * PERIOD
+    FOREIGN[kind](bench)
+    bench.run(PERIOD)
+    assert bench.core.input_problem(bench.now) == ""  # a single one leaves no trace
     for k in range(100):
         bench.now += 0.5 * PERIOD
         if k % 2 == 0:
@@ -325,16 +325,6 @@ def test_messages_of_another_source_leave_the_arm_where_it_is(kind):
     assert "two sources" in bench.core.input_problem(bench.now)
     bench.run(1.1)
     assert bench.core.input_problem(bench.now) == ""
-
-
-def test_one_foreign_message_is_no_second_source_and_leaves_no_trace():
-    bench = Bench().enabled()
-    bench.now += 0.003
-    bench.send(np.zeros(7))
-    assert bench.core.arm.state_record.received[0] < bench.now
-    bench.run(PERIOD)
-    assert bench.core.input_problem(bench.now) == ""
-    assert bench.state == "enabled"
 
 
 def test_enabling_is_refused_while_two_publishers_report_one_robot():

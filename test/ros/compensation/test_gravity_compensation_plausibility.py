@@ -16,7 +16,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.errors import ArgumentError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3
 LIMITS = np.array([joint.limits.effort for joint in MODEL.joints])
@@ -236,35 +236,6 @@ def test_states_that_grow_old_are_a_fault():
     assert bench.fault is None  # it counts as missing
     states_of_age(bench, 1.3, 2.0)
     assert bench.fault == "age"
-
-
-def test_an_imu_that_repeats_its_stamp_is_silent():
-    bench = Bench(use_imu=True)
-    core = bench.core
-    bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
-    assert core.enable(bench.now) == ""
-    for _ in range(30):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
-        bench.run(PERIOD)
-    assert bench.fault == "stale"
-    assert "no valid imu for" in core.fault.reason
-
-
-@pytest.mark.parametrize(
-    ("stamp", "said"),
-    [(5, "before that of the message"), (10**9, "older"), (0, "it has no time stamp")],
-)
-def test_an_imu_that_is_late_is_a_fault(stamp, said):
-    bench = Bench(use_imu=True, max_age=1.0)
-    core, clock = bench.core, int(1e9 * bench.now)
-    bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=10, clock=10)
-    assert core.enable(bench.now) == ""
-    now = clock if said == "older" else 10
-    with pytest.raises(MbsError, match=said):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=stamp, clock=now)
-    assert bench.fault == "imu"
 
 
 # -- joint states in several messages --------------------------------------------------------------

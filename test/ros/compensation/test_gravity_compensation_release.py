@@ -31,8 +31,8 @@ STEP = 0.001
 RAMP = 0.3
 STALE = 0.05
 TABLE = """<robot name="table"><link name="base"/><link name="top"><inertial><mass value="1"/>
-  <inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="axle" type="continuous"><parent link="base"/><child link="top"/>
+  <inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link><joint name="axle" type="continuous"><parent link="base"/><child link="top"/>
   <axis xyz="0 0 1"/><limit effort="87" velocity="10"/></joint></robot>"""
 
 
