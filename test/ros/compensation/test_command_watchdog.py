@@ -315,24 +315,6 @@ def test_where_no_controller_takes_over_zeros_come_before_the_deactivation():
         arm.until(lambda: len(arm.there.requests) == 2)
 
 
-@pytest.mark.process
-def test_without_the_messages_it_does_not_start():
-    class Without(WatchdogProcess):
-        def command(self, *arguments):
-            code = (
-                "import sys; sys.modules['controller_manager_msgs'] = None\n"
-                f"from mbs_dynamics.ros.{NAME} import main; sys.exit(main())"
-            )
-            namespace = ["--ros-args", "-r", f"__ns:={self.namespace}"]
-            return [sys.executable, "-c", code, *namespace, *arguments]
-
-    with Without() as process:
-        assert process.wait() == 1
-        log = process.log.strip()
-        assert "cannot start: the package controller_manager_msgs is not installed" in log
-        assert "\n" not in log
-
-
 class Launched(WatchdogProcess):
     """The watchdog, started by launch."""
 
