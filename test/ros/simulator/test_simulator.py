@@ -31,6 +31,7 @@ ARM = mbs.Model.from_urdf(re.sub(r'friction="[^"]*"', 'friction="0"', TEXT))
 N = ARM.n
 START = (0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4)
 FREE = {"joint_damping": (0.0,)}
+NO_INERTIA = ((0.0,) * 3,) * 3
 PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
   <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -97,7 +98,7 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
-    simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))))
+    simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
     assert not simulated.carried(mbs.gravity_torques(model, q))
     simulated.brake(True)
     np.testing.assert_array_equal(simulated.state[1], 0.0)
@@ -172,27 +173,25 @@ def test_a_push_that_cannot_be_is_refused(link, W, error, said):
 
 
 def test_a_load_weighs_until_it_is_taken_off():
-    no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
     before = simulated._stepper.kernel
+
+    def held(model):
+        q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
+        np.testing.assert_allclose(q, START, atol=1e-9)
+
     for mass in (2.0, 3.0):
-        simulated.hang(LinkLoad("tool", mass, (0.0, 0.0, 0.05), no_inertia))
-        heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
+        simulated.hang(LinkLoad("tool", mass, (0.0, 0.0, 0.05), NO_INERTIA))
         assert [load.mass for load in simulated.loads] == [mass]
-        q = simulated.state[0].copy()
-        run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
-        np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
-    simulated.hang(LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+        held(ARM.with_payload("tool", mass, (0.0, 0.0, 0.05)))
+    simulated.hang(LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), NO_INERTIA))
     assert simulated.loads == []
-    run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
-    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    held(ARM)
     assert simulated._stepper.kernel is before  # at the last link nothing is compiled
-    simulated.hang(LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
-    heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
-    run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
-    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    simulated.hang(LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), NO_INERTIA))
+    held(ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1)))
     with pytest.raises(MbsError, match="no body 'rope'"):
-        simulated.hang(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+        simulated.hang(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
 
 
 def test_reset_goes_back_but_time_does_not():
@@ -202,14 +201,11 @@ def test_reset_goes_back_but_time_does_not():
     simulated.reset()
     np.testing.assert_array_equal(simulated.state, [START, np.zeros(N)])
     assert simulated.time == pytest.approx(0.1)
-    assert not simulated._wrenches.any()
-    simulated.push("link7", np.ones(6))
-    simulated.reset()
     simulated.push("link5", np.zeros(6))  # those before the reset do not come back with another
     assert not simulated._wrenches.any()
 
 
-def test_a_simulation_gone_wrong_halts_until_it_is_reset():
+def test_a_simulation_gone_wrong_halts_where_it_is_until_it_is_reset(monkeypatch):
     simulated = world(mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"')))
     for _ in range(1000):
         if not simulated.advance(np.array([1e9])):
@@ -219,36 +215,27 @@ def test_a_simulation_gone_wrong_halts_until_it_is_reset():
     assert not simulated.advance(np.zeros(1))
     simulated.reset()
     assert simulated.advance(np.zeros(1))
-
-
-def test_a_step_that_fails_halts_it_where_it_is(monkeypatch):
-    simulated = world(**FREE, initial_positions=START)
-    run(simulated, 0.1)
     state = simulated.state
 
     def fails(*_):
         raise SingularError("the mass matrix is singular")
 
     monkeypatch.setattr(simulated._stepper, "step", fails)
-    assert not simulated.advance(np.zeros(N))
-    assert simulated.halted == "at 0.100 s: the mass matrix is singular"
-    assert simulated.time == pytest.approx(0.1)
+    assert not simulated.advance(np.zeros(1))
+    assert simulated.halted.endswith("the mass matrix is singular")
     np.testing.assert_array_equal(simulated.state, state)
 
 
 def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     """At the wall, under the torques of that gravity, the arm stays; a load comes meanwhile."""
-    wall = (9.81, 0.0, 0.0)
-    simulated = world(**FREE, initial_positions=START)
-    load = LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
+    given = FREE | {"initial_positions": START}
+    simulated, at_wall = world(**given), ARM.with_gravity((9.81, 0.0, 0.0))
     kernel = simulated._stepper.kernel
-    simulated.change(settings(**FREE, initial_positions=START, gravity=wall))
+    simulated.change(settings(**given, gravity=(9.81, 0.0, 0.0)))
     assert simulated._stepper.kernel is kernel
-    at_wall = ARM.with_gravity(wall)
     run(simulated, 0.5, lambda state: mbs.gravity_torques(at_wall, state[0]))
-    simulated.hang(load)
-    changed = settings(**FREE, initial_positions=START, gravity=wall, algorithm="spatial")
-    simulated.change(changed)
+    simulated.hang(LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
+    simulated.change(settings(**given, gravity=(9.81, 0.0, 0.0), algorithm="spatial"))
     loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(loaded, state[0]))
     np.testing.assert_allclose(q, START, atol=1e-9)
