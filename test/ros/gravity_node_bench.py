@@ -81,7 +81,7 @@ class Driver(Probe):
         return next(f.result() for f in futures if f.done())
 
     def value(self, key):
-        return self._value("command", key)
+        return self.value_of("command", key)
 
     def enable(self):
         """Enable, once the node has heard the robot, and wait until the ramp is over."""

@@ -357,12 +357,12 @@ class Probe:
         return self.health[part].message if part in self.health else ""
 
     def input_value(self, key):
-        return self._value("input", key)
+        return self.value_of("input", key)
 
     def model_value(self, key):
-        return self._value("model", key)
+        return self.value_of("model", key)
 
-    def _value(self, part, key):
+    def value_of(self, part, key):
         pairs = self.health[part].values if part in self.health else ()
         return {pair.key: pair.value for pair in pairs}.get(key)
 

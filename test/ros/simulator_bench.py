@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
@@ -61,7 +61,6 @@ class Watcher(Probe):
         node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
         self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
         self.disturbance = node.create_publisher(WrenchStamped, f"{name}/disturbance", 10)
-        self.load = node.create_publisher(InertiaStamped, f"{name}/payload", 10)
 
     @property
     def q(self):
@@ -110,14 +109,5 @@ class Watcher(Probe):
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
         self.disturbance.publish(message)
 
-    def hang(self, link, mass):
-        message = InertiaStamped()
-        message.header.frame_id = link
-        message.inertia.m = float(mass)
-        self.load.publish(message)
-
     def reset(self):
         return self.call(Trigger, "reset", Trigger.Request())
-
-    def value(self, part, key):
-        return self._value(part, key)

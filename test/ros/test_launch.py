@@ -87,7 +87,6 @@ def refusal(name, *arguments):
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "brakes:=maybe", "Cannot convert value 'maybe'"),
         ("command_watchdog", "command_timeout:=soon", "could not convert string to float: 'soon'"),
-        ("simulation", "rviz:=2", "rviz must be true or false, got '2'"),
         ("simulation", "use_sim_time:=soon", "use_sim_time must be true or false, got 'soon'"),
     ],
 )

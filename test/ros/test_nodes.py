@@ -245,6 +245,21 @@ def test_bad_parameters_end_the_start_and_are_named(start, capfd, name, values, 
     assert said in found
 
 
+def test_the_quality_of_service_is_overridden_by_parameters(start):
+    """rclpy writes into the profile that it is given: other topics must not change with it."""
+    overrides = {
+        "/nodes/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
+        "/nodes/joint_states.subscription.depth": 50,
+    }
+    node = start("dynamics_node", **{f"qos_overrides.{k}": x for k, x in overrides.items()})
+    found = ends(node)
+    assert found["~/gravity_torques"][1].reliability.name == "BEST_EFFORT"
+    assert found["~/bias_torques"][1].reliability.name == "RELIABLE"
+    assert found["joint_states"][1].depth == 50
+    declared = node.get_parameters_by_prefix("qos_overrides")
+    assert {x.rpartition(".")[0] for x in declared} == {x.rpartition(".")[0] for x in overrides}
+
+
 def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
     assert start("dynamics_node", max_rate=10.0, ramp_time=1.0)
     assert "are not parameters: ramp_time" in capfd.readouterr().err

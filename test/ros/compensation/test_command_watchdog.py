@@ -245,7 +245,7 @@ class Arm(Probe):
         return subprocess.Popen([sys.executable, "-c", COMMANDER, self.topic])
 
     def value(self, key):
-        return self._value("watchdog", key)
+        return self.value_of("watchdog", key)
 
     def waits_for(self, state):
         self.until(lambda: self.value("state") == state)

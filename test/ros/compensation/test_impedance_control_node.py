@@ -126,9 +126,9 @@ def follow(arm, operator, process):
     for mode in ("floating", "cartesian"):
         operator.until(lambda mode=mode: operator.set(mode=mode) == "")
         arm.lasts(0.3)
-    operator.until(lambda: operator._value("command", "law") == "CartesianImpedance")
-    assert operator._value("command", "state") == "enabled"
-    assert operator._value("command", "fault") == "none"
+    operator.until(lambda: operator.value_of("command", "law") == "CartesianImpedance")
+    assert operator.value_of("command", "state") == "enabled"
+    assert operator.value_of("command", "fault") == "none"
 
 
 # -- a collision -----------------------------------------------------------------------------------

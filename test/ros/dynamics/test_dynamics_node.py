@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.srv import ListParameters
 from robots import robot
 from ros_bench import NodeProcess, Probe, jacobian_of, twist_of
 
@@ -76,31 +74,6 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
             np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
             root = next(iter(model.frames))
             assert twist.header.frame_id == (link if representation == "body_fixed" else root)
-
-
-def test_the_quality_of_service_is_overridden_by_parameters():
-    """rclpy writes into the profile that it is given: other topics must not change with it."""
-    namespace = f"/qos_{os.getpid()}"
-    prefix = f"qos_overrides.{namespace}"
-    overrides = {
-        f"{prefix}/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
-        f"{prefix}/joint_states.subscription.depth": 50,
-    }
-    with NodeProcess(namespace=namespace, **overrides) as process, Probe(process) as probe:
-        probe.describe(ARM7)
-        topics = [f"{process.name}/{name}" for name in TORQUES]
-        publishers = probe.node.get_publishers_info_by_topic
-        probe.until(lambda: all(map(publishers, topics)))  # each is discovered by itself
-        (info,), (other,) = map(publishers, topics)
-        assert info.qos_profile.reliability.name == "BEST_EFFORT"
-        assert other.qos_profile.reliability.name == "RELIABLE"
-        assert probe.get(f"{prefix}/joint_states.subscription.depth").integer_value == 50
-        request = ListParameters.Request(prefixes=["qos_overrides"])
-        declared = probe.call(ListParameters, "list_parameters", request).result.names
-        assert {name.rpartition(".")[0] for name in declared} == {
-            name.rpartition(".")[0] for name in overrides
-        }
-        assert "no parameter" not in process.log
 
 
 def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):

@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+import yaml
+from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
@@ -23,7 +25,11 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS
+from mbs_dynamics.control import PositionArm
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.messages import stamp_of, time_of
 
@@ -280,6 +286,50 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     bench.receive("dynamics_node/desired", point(q=Q[:-1]))
     assert torques() is None
     assert bench.status("desired")[0] == WARN
+
+
+def servos_of(names, tmp_path):
+    """Return the path of servos of 50 N m/rad, as mbs-dynamics identify writes them."""
+    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.001}
+    path = tmp_path / "servos.yaml"
+    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in names}}))
+    return str(path)
+
+
+def test_servo_goals_lead_a_trajectory_more_and_more_and_are_limited_and_reported(
+    asked, tmp_path, capfd
+):
+    file = servos_of(JOINTS, tmp_path)
+    bench = asked(publish=[""], servos_file=file, **{"loads.link7": [1.0, 0.0, 0.0, 0.0]})
+    arm = PositionArm.read(file, MODEL.with_payload("link7", 1.0))
+    q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
+    points = [
+        JointTrajectoryPoint(
+            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
+        )
+        for k in range(3)
+    ]
+    trajectory = JointTrajectory(joint_names=JOINTS, points=points)
+    bench.receive("dynamics_node/desired_trajectory", trajectory)
+    (answer,) = bench.published["servo_trajectory"]
+    assert tuple(answer.joint_names) == JOINTS
+    for point, share in zip(answer.points, (0.0, 1.0, 1.0), strict=True):
+        np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
+        assert list(point.velocities) == qd.tolist()
+        assert len(point.effort) == 0
+    for _ in range(2):
+        bench.node.now += 2 * SECOND
+        outstretched = [0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0]
+        bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=outstretched))
+    assert bench.published["servo_goals"][-1].data[1] == pytest.approx(1.2)
+    assert "the servos of joint2" in capfd.readouterr().err
+
+
+def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
+    with pytest.raises(ArgumentError, match="servos_file"):
+        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
+    with pytest.raises(ArgumentError, match=r"servos_file.*joint7"):
+        Robot(MODEL, DynamicsSettings(servos_file=servos_of(["joint1"], tmp_path)))
 
 
 def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):

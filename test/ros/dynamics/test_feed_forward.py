@@ -4,23 +4,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
-import yaml
-from builtin_interfaces.msg import Duration, Time
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
 import mbs_dynamics as mbs
-from mbs_dynamics.control import PositionArm
 from mbs_dynamics.control.joint_input import Rejection
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, answers_to, desired_state
+from mbs_dynamics.ros.dynamics.feed_forward import answers_to, desired_state
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 
@@ -72,75 +64,3 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-
-
-def written(tmp_path, names):
-    """Return the path of servos of 50 N m/rad, as mbs-dynamics identify writes them."""
-    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.001}
-    path = tmp_path / "servos.yaml"
-    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in names}}))
-    return str(path)
-
-
-@pytest.fixture
-def servos_file(tmp_path):
-    return written(tmp_path, MODEL.joint_names)
-
-
-def answering(servos_file, clock=(5.0,)):
-    """Return subscriptions and published messages of a node that answers with servo goals."""
-    subscribed, published = {}, []
-    node = SimpleNamespace(
-        advertise=lambda declared: SimpleNamespace(
-            publish=lambda message: published.append((declared, message))
-        ),
-        subscribe=lambda declared, hear: subscribed.update({declared: hear}),
-        warn=lambda *line: published.append(("warning", line)),
-        stamp_now=Time,
-        steady_time=lambda: clock[0],
-    )
-    settings = DynamicsSettings(publish=(), servos_file=servos_file)
-    robot = Robot(MODEL.with_payload("link7", 1.0), settings)
-    feed = FeedForward(node, lambda: robot, lambda: None)
-    feed.listen(settings, True)
-    return subscribed, published, PositionArm.read(servos_file, robot.model)
-
-
-def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_file):
-    subscribed, published, arm = answering(servos_file)
-    q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
-    points = [
-        JointTrajectoryPoint(
-            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
-        )
-        for k in range(3)
-    ]
-    names = list(MODEL.joint_names)
-    subscribed["~/desired_trajectory"](JointTrajectory(joint_names=names, points=points))
-    ((topic, answer),) = published
-    assert topic == "~/servo_trajectory"
-    assert answer.joint_names == names
-    for point, share in zip(answer.points, (0.0, 1.0, 1.0), strict=True):
-        np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
-        assert list(point.velocities) == qd.tolist()
-        assert len(point.effort) == 0
-
-
-def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
-    clock = [5.0]
-    subscribed, published, _ = answering(servos_file, clock)
-    outstretched = np.array([0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
-    for clock[0] in (5.0, 7.0):
-        published.clear()
-        subscribed["~/desired"](JointTrajectoryPoint(positions=outstretched))
-    (_, line), (topic, goals) = published
-    assert topic == "~/servo_goals"
-    assert goals.data[1] == pytest.approx(1.2)
-    assert "joint2" in line[1]
-
-
-def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
-    with pytest.raises(ArgumentError, match="servos_file"):
-        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
-    with pytest.raises(ArgumentError, match=r"servos_file.*joint7"):
-        Robot(MODEL, DynamicsSettings(servos_file=written(tmp_path, ["joint1"])))

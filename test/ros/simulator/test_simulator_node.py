@@ -64,16 +64,16 @@ def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
         )
         # a load is taken up, and said
         probe.until(
-            lambda: probe.value("simulation", "payloads") == "2 kg at tool",
-            again=lambda: probe.hang("tool", 2.0),
+            lambda: probe.value_of("simulation", "payloads") == "2 kg at tool",
+            again=lambda: probe.payload("tool", 2.0),
             every=0.3,
         )
-        probe.hang("rope", 1.0)
+        probe.payload("rope", 1.0)
         probe.until(
-            lambda: "no body 'rope'" in (probe.value("simulation", "refused payload") or "")
+            lambda: "no body 'rope'" in (probe.value_of("simulation", "refused payload") or "")
         )
         assert probe.set(gravity=[9.81, 0.0, 0.0]) == ""
-        probe.until(lambda: probe.value("simulation", "gravity [m/s^2]") == "9.81, 0, 0")
+        probe.until(lambda: probe.value_of("simulation", "gravity [m/s^2]") == "9.81, 0, 0")
         assert "length of 981" in probe.set(gravity=[0.0, 0.0, -981.0])
         assert process.stop(signal.SIGINT) == 0
 
@@ -143,4 +143,4 @@ def test_time_and_its_pace():
         np.testing.assert_allclose(stamps, np.round(stamps, 2), atol=1e-8)
         assert (np.diff(stamps) > 0.0).all()
         probe.until(lambda: "simulation" in probe.health)
-        assert float(probe.value("simulation", "wanted rate [Hz]")) == pytest.approx(50.0)
+        assert float(probe.value_of("simulation", "wanted rate [Hz]")) == pytest.approx(50.0)
