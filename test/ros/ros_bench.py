@@ -29,7 +29,7 @@ from std_msgs.msg import String
 from waiting import TIMEOUT
 
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.messages import stamp_of, time_of
 from mbs_dynamics.ros.node_base import message_type
 
 STEP = 0.01
@@ -56,7 +56,7 @@ class NodeProcess:
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = self.start(
+        self.process = subprocess.Popen(
             command,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -64,9 +64,6 @@ class NodeProcess:
             env={**os.environ, "PYTHONFAULTHANDLER": "1"},
             start_new_session=True,
         )
-
-    def start(self, command, **options):
-        return subprocess.Popen(command, **options)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
@@ -132,12 +129,8 @@ class Probe:
         self.health = {}
         self._clients = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
-        self._stamp = time.time_ns()
-
-    @property
-    def latest_stamp(self):
+        self.latest_stamp = time.time_ns()
         """The stamp of the latest state that was sent, in ns."""
-        return self._stamp
 
     def __enter__(self):
         return self
@@ -239,17 +232,15 @@ class Probe:
     def describe(self, text):
         self._description.publish(String(data=text))
 
-    def state(self, names, positions, velocities=(), stamp=None, efforts=()):
-        """Return a message; ``stamp`` in ns, now by default."""
+    def state(self, names, positions, velocities=()):
+        """Return a state with a stamp of its own, now."""
         message = JointState(
             name=list(names),
             position=np.asarray(positions, float).tolist(),
             velocity=np.asarray(velocities, float).tolist(),
-            effort=np.asarray(efforts, float).tolist(),
         )
-        if stamp is None:
-            self._stamp = stamp = max(self._stamp + 1, time.time_ns())
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
+        self.latest_stamp = max(self.latest_stamp + 1, time.time_ns())
+        message.header.stamp = time_of(self.latest_stamp)
         return message
 
     def send(self, *args, **kwargs):
@@ -266,7 +257,7 @@ class Probe:
 
         They have one stamp: answers to states before are not among them.
         """
-        since, found = self._stamp, []
+        since, found = self.latest_stamp, []
         self._answers.clear()
 
         def complete():
@@ -290,13 +281,12 @@ class Probe:
         message.vector.x, message.vector.y, message.vector.z = map(float, vector)
         self._gravity.publish(message)
 
-    def payload(self, link, mass, com=(0.0, 0.0, 0.0), diagonal=(0.0, 0.0, 0.0)):
+    def payload(self, link, mass, com=(0.0, 0.0, 0.0)):
         message = InertiaStamped()
         message.header.frame_id = link
         inertia = message.inertia
         inertia.m = float(mass)
         inertia.com.x, inertia.com.y, inertia.com.z = map(float, com)
-        inertia.ixx, inertia.iyy, inertia.izz = map(float, diagonal)
         self._payload.publish(message)
 
     # -- services of the node ----------------------------------------------------------------------
@@ -386,17 +376,12 @@ def twist_of(message):
     return np.array([v.x, v.y, v.z, w.x, w.y, w.z])
 
 
-def about(message):
-    """Return what the first label of an array says: its contents, and further keys with values."""
-    what, *pairs = message.layout.dim[0].label.split("; ")
-    return what, dict(pair.split("=", 1) for pair in pairs)
-
-
 def stamp_in(message):
     """Return the stamp in ns of a message, in its header or in the first label of an array."""
     if hasattr(message, "header"):
         return stamp_of(message.header.stamp)
-    sec, nanosec = about(message)[1]["stamp"].split(".")
+    *_, stamp = message.layout.dim[0].label.partition("stamp=")
+    sec, nanosec = stamp.partition(";")[0].split(".")
     return 10**9 * int(sec) + int(nanosec)
 
 

@@ -198,6 +198,7 @@ def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
 # -- values that are refused -----------------------------------------------------------------------
 
 FILE = {"robot_description": str(ARM7)}
+FLANGE = FILE | {"sensor_frame": "flange"}
 
 
 @pytest.mark.parametrize(
@@ -234,6 +235,7 @@ FILE = {"robot_description": str(ARM7)}
         ("wrench_compensation_node", {"sensor_frame": ""}, "sensor_frame"),
         ("wrench_compensation_node", {"sensor_frame": "a", "limits": [1.0, 2.0]}, "limits"),
         ("wrench_compensation_node", FILE | {"sensor_frame": "flang"}, "did you mean 'flange'"),
+        ("wrench_compensation_node", FLANGE | {"calibration_file": __file__}, __file__),
     ],
 )
 def test_bad_parameters_end_the_start_and_are_named(start, capfd, name, values, said):

@@ -1,13 +1,13 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counts, rates and latencies of an input, and rate limits."""
+"""Counts, rates and latencies of an input."""
 
 from __future__ import annotations
 
 import pytest
 
 from mbs_dynamics.control.joint_states import Rejection
-from mbs_dynamics.ros.performance import InputStatistics, RateLimit
+from mbs_dynamics.ros.performance import InputStatistics
 
 
 def test_counts_and_rates():
@@ -53,9 +53,3 @@ def test_stale_only_while_messages_are_expected():
     assert counts.stale_for(103.2, 0.5) is None
     counts.wait(None)
     assert counts.stale_for(200.0, 0.5) is None
-
-
-@pytest.mark.parametrize(("rate", "passed"), [(0.0, 1000), (300.0, 300)])
-def test_rate_limit_keeps_the_mean_rate(rate, passed):
-    limit = RateLimit(rate)
-    assert sum(limit.passes(7.0 + 0.001 * k) for k in range(1000)) == pytest.approx(passed, abs=1)

@@ -167,12 +167,3 @@ def test_bad_input_is_named_and_gives_no_output(tmp_path):
         probe.until(lambda: "header.frame_id is 'link3'" in process.log)
         probe.until(lambda: probe.level("input") == DiagnosticStatus.ERROR)  # stale
         probe.answered(["wrench"], send)
-
-
-def test_a_bad_file_ends_the_start_and_is_kept(tmp_path):
-    path, text = tmp_path / "sensor.yaml", "<robot/>"
-    path.write_text(text)
-    with SensorProcess(calibration_file=path) as process:
-        assert process.wait() == 1
-        assert str(path) in process.log
-    assert path.read_text() == text

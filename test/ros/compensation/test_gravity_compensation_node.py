@@ -220,16 +220,12 @@ def enabled(managed):
     managed.waits(lambda: managed.enabled[-1:] == [True])
 
 
-def test_enable_switches_the_controllers_and_disable_switches_them_back(managed):
+def test_enabling_switches_the_controllers_and_disabling_or_a_signal_switches_them_back(managed):
     enabled(managed)
     assert managed.ask(False).success
     managed.waits(lambda: managed.manager.state("positions") == "active")
     assert managed.manager.requests[-1] == (["positions"], ["efforts"])
     managed.waits(lambda: managed.value("state") == "disabled")
-    enabled(managed)
-
-
-def test_sigint_switches_the_controllers_back(managed):
     enabled(managed)
     managed.target.process.send_signal(signal.SIGINT)
     managed.waits(lambda: managed.target.process.poll() is not None)

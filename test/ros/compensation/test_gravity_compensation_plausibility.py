@@ -188,6 +188,16 @@ def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
     assert not bench.torques[-1].any()
 
 
+def test_damping_and_friction_end_within_two_periods_without_states():
+    bench = Bench(damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0).enabled()
+    bench.run(0.5, Q, np.full(7, 0.2))
+    last = bench.now
+    bench.silence(0.15)
+    assert bench.state == "enabled"
+    assert bench.times[-1] <= last + 3.0 * PERIOD + 1e-6  # two, and one of the timer
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
 def test_a_fault_is_followed_with_the_states_that_are_valid():
     bench = Bench(damping=(3.0,) * 7).enabled()
     bench.now += PERIOD

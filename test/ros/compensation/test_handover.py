@@ -315,34 +315,38 @@ def test_without_a_manager_a_node_beside_no_other_one_must_receive_commands(
     assert problem in said
 
 
-def test_torques_come_in_before_one_request_switches_the_controllers():
-    scene = Scene()
-    seen = []
+@pytest.mark.parametrize(
+    ("made", "requests"),
+    [
+        (pair, [(["efforts"], ["positions"]), (["positions"], ["efforts"])]),
+        (chained, [(["efforts"], ["positions", "pid"]), (["positions", "pid"], ["efforts"])]),
+        (lambda: pair("active", "inactive"), [(["positions"], ["efforts"])]),
+    ],
+    ids=["one", "chain", "torques act already"],
+)
+def test_one_request_takes_the_arm_over_once_torques_are_in_and_one_gives_it_back(made, requests):
+    scene, seen = Scene(made()), []
     scene.manager.after_switch = lambda *_: seen.append(scene.bench.torques[-1])
-    done, said = scene.enable()
-    assert done
-    assert said == "enabled; efforts has taken over"
-    assert scene.controllers.requests == [(["efforts"], ["positions"])]
-    np.testing.assert_allclose(seen[0], G, atol=1e-9)
-    assert scene.enable() == (True, "enabled")
-    assert len(scene.controllers.requests) == 1
-
-
-def test_a_chain_is_taken_over_and_given_back_as_a_whole():
-    scene = Scene(chained()).enabled()
-    assert scene.controllers.requests == [(["efforts"], ["positions", "pid"])]
+    scene.enabled()
+    *taken, given_back = requests
+    assert scene.controllers.requests == taken
+    assert scene.enable()[0]  # once more
+    assert scene.controllers.requests == taken
+    np.testing.assert_allclose(seen, [G] * len(taken), atol=1e-9)
+    begun = scene.world.now
     scene.disable()
-    scene.run(0.1)
-    assert scene.controllers.requests[1:] == [(["positions", "pid"], ["efforts"])]
-    assert scene.states("efforts", "positions", "pid") == ("inactive", "active", "active")
-
-
-def test_an_arm_that_an_active_effort_controller_has_is_given_to_the_position_controller():
-    scene = Scene(pair("active", "inactive")).enabled()
-    assert scene.controllers.requests == []
-    scene.disable()
-    scene.run(0.1)
+    while not scene.released:
+        scene.run(0.001)
+    assert scene.world.now - begun <= 0.03
+    assert scene.controllers.requests == [*taken, given_back]
+    scene.run(0.02)
     assert scene.states() == ("inactive", "active")
+    assert scene.bench.state == "disabled"
+    assert not scene.bench.torques[-1].any()  # the topic does not end on a torque
+    count = len(scene.bench.commands)
+    scene.run(0.5)
+    assert len(scene.bench.commands) == count
+    scene.enabled()
 
 
 @pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized", "refused"])
@@ -391,23 +395,6 @@ def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
 
 
 # -- release and loss ------------------------------------------------------------------------------
-
-
-def test_a_release_gives_the_arm_back_and_ends_with_zero_at_once():
-    scene = Scene().enabled()
-    begun = scene.world.now
-    scene.disable()
-    while not scene.released:
-        scene.run(0.001)
-    assert scene.world.now - begun <= 0.03
-    scene.run(0.02)
-    assert scene.states() == ("inactive", "active")
-    assert scene.bench.state == "disabled"
-    assert not scene.bench.torques[-1].any()  # the topic does not end on a torque
-    count = len(scene.bench.commands)
-    scene.run(0.5)
-    assert len(scene.bench.commands) == count
-    scene.enabled()
 
 
 def lose(scene, how):
