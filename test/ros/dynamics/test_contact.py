@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from readings import reading
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.joint_input import Efforts
+from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
@@ -25,7 +24,7 @@ SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observe
 
 def heard(contact, robot, efforts, messages, start):
     for k in range(messages):
-        at_rest = reading(Q, np.zeros(7), efforts, start + 10_000_000 * k)
+        at_rest = Reading(Q, np.zeros(7), "", efforts, start + 10_000_000 * k, False)
         contact.update(robot, at_rest, robot.evaluate(at_rest.q, at_rest.qd))
 
 

@@ -1,19 +1,19 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that the dynamics node answers, rejects or warns of.
+"""Messages that the dynamics node answers, rejects, counts or warns of.
 
 Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
+from types import SimpleNamespace
+
+import numpy as np
 import yaml
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -26,12 +26,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS
 from mbs_dynamics.control import PositionArm
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.feed_forward import answers_to, desired_state
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.messages import stamp_of, time_of
+from mbs_dynamics.ros.performance import InputStatistics
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -362,3 +365,102 @@ def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
     assert tuple(torques.name) == JOINTS
     assert wrench.header.frame_id == model.body_names[0]
+
+
+# -- desired points --------------------------------------------------------------------------------
+
+BOTH = ("a", "b"), ("a", "b")
+SOME = ("c", "a"), ("a", "b", "c")
+MEASURED = np.array([7.0, 8.0, 9.0])
+
+
+def test_other_joints_stand_where_they_were_measured():
+    state = desired_state(([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], []), *SOME, MEASURED)
+    assert state.tolist() == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
+    assert MEASURED.tolist() == [7.0, 8.0, 9.0]
+    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
+    assert rejection.kind == "not_measured"
+    assert rejection.reason.endswith("b")
+
+
+@pytest.mark.parametrize(
+    ("point", "kind", "said"),
+    [
+        (([], [], [], []), "position_length", "2 desired joints but 0 position value(s)"),
+        (([1.0, 2.0], [1.0], [], []), "velocity_length", "but 1 velocity value(s)"),
+        (([1.0, 2.0], [], [1.0, 2.0], []), "velocity_length", "accelerations but no velocities"),
+        (([1.0, 2.0], [1.0, 2.0], [3.0], []), "acceleration_length", "but 1 acceleration value"),
+        (([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0], []), "not_finite", "desired acceleration is not"),
+        (([1e10, 0.0], [], [], []), "too_large", "desired position is too large to be true: a ="),
+        (([1.0, 2.0], [], [], [1.0, 2.0]), "effort", "the point has efforts"),
+    ],
+)
+def test_malformed_points_are_refused(point, kind, said):
+    rejection = desired_state(point, *BOTH, None)
+    assert isinstance(rejection, Rejection)
+    assert rejection.kind == kind
+    assert said in rejection.reason
+
+
+@pytest.mark.parametrize(
+    ("names", "points", "kind", "said"),
+    [
+        (("elbow",), [([0.1], [], [], [])], "unknown_joint", "no joint 'elbow'; its joints are:"),
+        (("joint2",) * 2, [([0.1, 0.2], [], [], [])], "duplicate_joints", "joint2, joint2"),
+        (("joint2",), [], "no_points", "no points"),
+        (("joint2",), [([0.1], [], [], []), ([np.nan], [], [], [])], "not_finite", "point 1"),
+    ],
+)
+def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
+    robot = Robot(MODEL, DynamicsSettings(publish=("desired_torques",)))
+    rejection = answers_to(robot, names, points, np.zeros(7))
+    assert rejection.kind == kind
+    assert said in rejection.reason
+
+
+# -- counts, rates and latencies -------------------------------------------------------------------
+
+
+def test_counts_and_rates():
+    counts = InputStatistics(now=100.0)
+    empty = counts.report(101.0)
+    assert (empty.rate, empty.rejected) == (0.0, 0)
+    for k, took in enumerate((0.1, 0.3, 0.2)):
+        begin = 101.0 + 0.5 * k
+        counts.answered(begin, begin + took)
+    counts.rejected(Rejection("not_finite", "elbow = nan"))
+    counts.rejected(Rejection("incomplete_joints", "elbow"))
+    counts.skipped(102.5)
+    report = counts.report(103.0)
+    assert report.rate == pytest.approx(1.5)
+    assert report.rejected == 2
+    assert report.values == {
+        "rate [Hz]": "1.5",
+        "answered": 3,
+        "rejected": 2,
+        "last rejection": "elbow",
+        "rejected: incomplete_joints": 1,
+        "rejected: not_finite": 1,
+        "latency max [ms]": "300.0000",
+    }
+    after = counts.report(104.0)
+    assert (after.rate, after.rejected) == (0.0, 0)
+    assert (after.values["answered"], after.values["rejected"]) == (3, 2)
+    assert after.values["latency max [ms]"] == "0.0000"
+
+
+def test_stale_only_while_messages_are_expected():
+    counts = InputStatistics(now=0.0)
+    assert counts.stale_for(100.0, 0.5) is None
+    counts.wait(100.0)
+    assert counts.stale_for(100.5, 0.5) is None
+    assert counts.stale_for(101.0, 0.5) == pytest.approx(1.0)
+    counts.answered(101.0, 101.0)
+    assert counts.stale_for(101.4, 0.5) is None
+    counts.skipped(101.8)
+    assert counts.stale_for(102.2, 0.5) is None
+    assert counts.stale_for(102.8, 0.5) == pytest.approx(1.0)
+    counts.wait(103.0)
+    assert counts.stale_for(103.2, 0.5) is None
+    counts.wait(None)
+    assert counts.stale_for(200.0, 0.5) is None
