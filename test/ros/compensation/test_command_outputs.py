@@ -56,7 +56,8 @@ def matched(node, name):
     return one.get_subscription_count()
 
 
-def test_publishers_are_there_between_open_and_close(node):
+def test_publishers_are_there_from_open_until_the_last_command_has_arrived(node, monkeypatch):
+    """A subscriber discards what it has not received from a publisher that is gone."""
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     topic = "/outputs/effort"
     assert outputs.traffic() == (topic, 0, 0)
@@ -66,7 +67,14 @@ def test_publishers_are_there_between_open_and_close(node):
     assert outputs.other_publishers() == 0
     other = node.create_publisher(Float64MultiArray, topic, 1)
     wait_until(lambda: outputs.other_publishers() == 1)
+    there, before = [], len([*node.publishers])
+    monkeypatch.setattr(
+        Publisher,
+        "wait_for_all_acked",
+        lambda publisher, timeout: there.append((publisher.topic_name, len([*node.publishers]))),
+    )
     outputs.close()
+    assert there == [(topic, before)]
     wait_until(lambda: node.count_publishers(topic) == 1)
     assert outputs.other_publishers() == 1
     node.destroy_publisher(other)
@@ -94,21 +102,6 @@ def test_commands_arrive_on_both_topics(node):
     np.testing.assert_array_equal(torques[0].effort, [1.5, -2.0])
     assert len(commands) == 3
     outputs.close()
-
-
-def test_publishers_are_destroyed_once_the_last_command_has_arrived(node, monkeypatch):
-    """A subscriber discards what it has not received from a publisher that is gone."""
-    outputs, there = CommandOutputs(node, "effort", ("a", "b")), []
-    outputs.open()
-    wait_until(lambda: node.count_publishers("/outputs/effort") == 1)
-    monkeypatch.setattr(
-        Publisher,
-        "wait_for_all_acked",
-        lambda publisher, timeout: there.append((publisher.topic_name, len([*node.publishers]))),
-    )
-    before = len([*node.publishers])
-    outputs.close()
-    assert there == [("/outputs/effort", before)]
 
 
 def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(node):

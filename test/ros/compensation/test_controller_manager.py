@@ -31,19 +31,16 @@ pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 class Bench:
     """A node with a client, a node with a manager, and the one executor of both."""
 
-    def __init__(self, namespace, timeout=60.0):
+    def __init__(self, namespace):
         self.executor = SingleThreadedExecutor()
         self.node = Node("client", namespace=namespace)
         self.other = Node("manager", namespace=namespace)
         self.executor.add_node(self.node)
         self.executor.add_node(self.other)
-        self.manager = ControllerManager(self.node, timeout=timeout)
+        self.manager = ControllerManager(self.node, timeout=60.0)
         self.controllers = []
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def end(self):
         self.executor.shutdown()
         for node in self.controllers:
             node.destroy_node()
@@ -85,8 +82,9 @@ class Bench:
 
 @pytest.fixture
 def bench(request):
-    with Bench(f"/{request.node.name.split('[')[0]}") as made:
-        yield made
+    made = Bench(f"/{request.node.name}")
+    yield made
+    made.end()
 
 
 def test_lists_controllers_with_joints_in_their_order_and_reads_how_one_starts(bench):
@@ -126,25 +124,25 @@ def test_a_manager_that_is_away_is_not_waited_for(bench):
     assert bench.manager.present()
 
 
-def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(request):
-    with Bench(f"/{request.node.name}", timeout=0.2) as bench:
-        stand_in = bench.stand_in()
-        held = Future()
+def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(bench):
+    stand_in = bench.stand_in()
+    bench.manager._timeout = 0.2
+    held = Future()
 
-        async def never(request, response):
-            await held
-            return response
+    async def never(request, response):
+        await held
+        return response
 
-        stand_in.services[0].callback = never
-        timers = len(list(bench.node.timers))
-        error = bench.run(bench.manager.list())
-        assert str(error).endswith("/list_controllers within 0.2 s: no list of controllers")
-        assert len(list(bench.node.timers)) == timers
-        assert not bench.manager._list._pending_requests
-        stand_in.services[0].callback = stand_in._list
-        held.set_result(None)  # the answer comes too late, and is dropped
-        bench.manager._timeout = 60.0
-        assert len(bench.run(bench.manager.list())) == 3
+    stand_in.services[0].callback = never
+    timers = len(list(bench.node.timers))
+    error = bench.run(bench.manager.list())
+    assert str(error).endswith("/list_controllers within 0.2 s: no list of controllers")
+    assert len(list(bench.node.timers)) == timers
+    assert not bench.manager._list._pending_requests
+    stand_in.services[0].callback = stand_in._list
+    held.set_result(None)  # the answer comes too late, and is dropped
+    bench.manager._timeout = 60.0
+    assert len(bench.run(bench.manager.list())) == 3
 
 
 def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(bench):

@@ -351,13 +351,3 @@ def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
     assert bench.state == "fault"
     bench.core.clear(bench.now)
     assert bench.core.enable(bench.now) == ""
-
-
-def test_enabling_is_refused_while_others_command():
-    bench = Bench()
-    bench.send()
-    assert bench.core.enable(bench.now, rivals=2) == (
-        "2 other publisher(s) on forward_effort_controller/commands"
-    )
-    assert bench.core.enable(bench.now) == ""
-    assert bench.core.enable(bench.now, rivals=1) == ""  # it is enabled already
