@@ -31,10 +31,9 @@ READY = {
 class GravityProcess(NodeProcess):
     """The gravity compensation node, run as a user runs it; ready to be enabled by default."""
 
-    executable = "gravity_compensation_node"
-
-    def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description": ARM7} | READY | parameters)
+    def __init__(self, **parameters):
+        given = {"robot_description": ARM7} | READY | parameters
+        super().__init__("gravity_compensation_node", **given)
 
 
 class Driver(Probe):
@@ -64,21 +63,8 @@ class Driver(Probe):
 
     def ask(self, on):
         """Call ~/enable once, while the robot is well; return the answer."""
-        client = self._clients.get("enable")
-        if client is None:
-            client = self.node.create_client(SetBool, f"{self.target.name}/enable")
-            self._clients["enable"] = client
-            self.waits(client.service_is_ready)
-        futures = [client.call_async(SetBool.Request(data=on))]
-        asked = time.monotonic()
-
-        def again():
-            self.well()
-            if time.monotonic() > asked + len(futures):  # an answer may get lost at discovery
-                futures.append(client.call_async(SetBool.Request(data=on)))
-
-        self.waits(lambda: any(f.done() for f in futures), again)
-        return next(f.result() for f in futures if f.done())
+        request = SetBool.Request(data=on)
+        return self.call(SetBool, "enable", request, once=True, again=self.well)
 
     def value(self, key):
         return self.value_of("command", key)

@@ -47,11 +47,10 @@ _numbers = itertools.count()
 class NodeProcess:
     """A node, run as a user runs it, in a namespace of its own unless told otherwise."""
 
-    executable = "dynamics_node"
-
-    def __init__(self, *arguments, namespace="", **parameters):
+    def __init__(self, executable, *arguments, namespace="", **parameters):
+        self.executable = executable
         self.namespace = namespace or f"/test_{os.getpid()}_{next(_numbers)}"
-        self.name = f"{self.namespace}/{self.executable}"
+        self.name = f"{self.namespace}/{executable}"
         self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115
         command = self.command(*arguments)
         for name, value in parameters.items():
@@ -291,8 +290,11 @@ class Probe:
 
     # -- services of the node ----------------------------------------------------------------------
 
-    def call(self, kind, service, request, *, once=False):
-        """Call a service of the node; ``once``: what two calls do is not what one does."""
+    def call(self, kind, service, request, *, once=False, again=None):
+        """Call a service of the node; ``once``: what two calls do is not what one does.
+
+        Until the answer to a single call comes, ``again`` is done again and again.
+        """
         client = self._clients.get(service)
         if client is None:
             client = self.node.create_client(kind, f"{self.target.name}/{service}")
@@ -302,7 +304,7 @@ class Probe:
                 self.known()
         if once:
             future = client.call_async(request)
-            self.until(future.done, every=0.001)
+            self.until(future.done, again, every=0.01 if again else 0.001)
             return future.result()
         return self._answered(client, request)
 

@@ -33,10 +33,9 @@ DAMPED = {"robot_description": SMOOTH, "joint_damping": [5.0] * 4 + [0.2] * 3}
 class SimulatorProcess(NodeProcess):
     """The simulator node, with the shipped arm unless told otherwise."""
 
-    executable = "simulator_node"
-
     def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description": robot_path("arm7")} | parameters)
+        given = {"robot_description": robot_path("arm7")} | parameters
+        super().__init__("simulator_node", *arguments, **given)
 
     def command(self, *arguments):
         return super().command("-p", f"command_topic:={self.topic}", *arguments)

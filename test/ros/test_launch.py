@@ -18,8 +18,8 @@ pytest.importorskip("ros2launch")
 pytest.importorskip("xacro")
 
 import yaml
-from launch_bench import declared_arguments, launch_command, left_running
-from ros_bench import NodeProcess, Probe, twist_of
+from launch_bench import Launched, declared_arguments, launch_command, left_running
+from ros_bench import Probe, twist_of
 from sensor_msgs.msg import JointState
 from simulator_bench import Watcher
 from std_srvs.srv import SetBool
@@ -44,19 +44,12 @@ PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro"
     <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 
 
-class Launched(NodeProcess):
-    """The dynamics node, started by launch."""
-
-    def command(self, *arguments):
-        return launch_command("dynamics", self.namespace, *arguments)
-
-
 def test_launch_with_a_xacro_file(installed, tmp_path):
     robot = tmp_path / "pendulum.urdf.xacro"
     robot.write_text(PENDULUM, encoding="utf-8")
     arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "representation:=body_fixed"]
     arguments.append("algorithm:=spatial")
-    with Launched(*arguments) as process, Probe(process) as probe:
+    with Launched("dynamics", "dynamics_node", *arguments) as process, Probe(process) as probe:
         probe.hear("gravity_torques", "twist/rod")
         tau, twist = probe.answer(["gravity_torques", "twist/rod"], ["hinge"], [np.pi / 6.0], [1.0])
         np.testing.assert_allclose(tau.effort, [2.0 * 9.81 * 0.5 * 0.5], rtol=1e-12)
@@ -103,17 +96,12 @@ def test_the_end_of_the_simulated_arm_ends_the_others(installed):
         assert re.search(rf"{node}-\d\]: process has finished cleanly", output)
 
 
-class Simulation(NodeProcess):
+class Simulation(Launched):
     """The simulation, started by launch."""
 
-    executable = "simulator_node"
-
-    def command(self, *arguments):
-        return launch_command("simulation", self.namespace, *arguments)
-
-    @property
-    def topic(self):
-        return f"{self.namespace}/forward_effort_controller/commands"
+    def __init__(self, *arguments):
+        super().__init__("simulation", "simulator_node", *arguments)
+        self.topic = f"{self.namespace}/forward_effort_controller/commands"
 
 
 REAL = {

@@ -45,11 +45,10 @@ def reading(q, model=HELD, push=None):
 class SensorProcess(NodeProcess):
     """The node for a sensor at the flange of the shipped arm."""
 
-    executable = "wrench_compensation_node"
-
     def __init__(self, **parameters):
         given = {"robot_description": robot_path("arm7"), "sensor_frame": "flange"}
-        super().__init__(**given | {"tool_frame": "tool"} | parameters)
+        given |= {"tool_frame": "tool"} | parameters
+        super().__init__("wrench_compensation_node", **given)
 
 
 class Sensor(Probe):

@@ -17,7 +17,7 @@ from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
 from hypothesis import given
 from hypothesis import strategies as st
-from launch_bench import launch_command
+from launch_bench import Launched
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
@@ -217,11 +217,9 @@ rclpy.spin(node)
 class WatchdogProcess(NodeProcess):
     """The watchdog of two controllers."""
 
-    executable = NAME
-
-    def __init__(self, *arguments, **parameters):
+    def __init__(self, **parameters):
         given = {"command_topic": TOPIC, "position_controller": "holder"}
-        super().__init__(*arguments, **given | parameters)
+        super().__init__(NAME, **given | parameters)
 
 
 class Arm(Probe):
@@ -306,20 +304,10 @@ def test_where_no_controller_takes_over_zeros_come_before_the_deactivation():
         arm.until(lambda: len(arm.there.requests) == 2)
 
 
-class Launched(WatchdogProcess):
-    """The watchdog, started by launch."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments, command_topic=None, position_controller=None)
-
-    def command(self, *arguments):
-        return launch_command("command_watchdog", self.namespace, *arguments)
-
-
 @over_dds
 def test_launch_with_a_position_controller(installed):
     arguments = [f"command_topic:={TOPIC}", "position_controller:=holder", "command_timeout:=0.2"]
-    with Launched(*arguments) as process, Arm(process) as arm:
+    with Launched("command_watchdog", NAME, *arguments) as process, Arm(process) as arm:
         arm.command(arm.publisher(), 1.0)
         arm.waits_for(DEACTIVATED)
         assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]

@@ -17,7 +17,7 @@ from cases import mostly_slow
 from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
-from launch_bench import launch_command
+from launch_bench import Launched
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -166,16 +166,6 @@ def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
         arm.zero()
 
 
-class Launched(GravityProcess):
-    """The node, started by launch."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description"]))
-
-    def command(self, *arguments):
-        return launch_command("gravity_compensation", self.namespace, *arguments)
-
-
 def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, installed, tmp_path):
     pytest.importorskip("xacro")
     robot = tmp_path / "arm.urdf.xacro"
@@ -187,7 +177,8 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, in
     given["stale_timeout"] = READY["stale_timeout"]
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
     arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
-    with Launched(*arguments) as process, Driver(process) as arm:
+    launched = Launched("gravity_compensation", "gravity_compensation_node", *arguments)
+    with launched as process, Driver(process) as arm:
         arm.enable()
         process.process.send_signal(signal.SIGINT)
         check_ramp_out(arm, process, moving=True)

@@ -33,10 +33,8 @@ STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in J
 class ImpedanceProcess(NodeProcess):
     """The impedance control node, of a stiffness with which it can be enabled."""
 
-    executable = "impedance_control_node"
-
-    def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **STIFFNESS | parameters)
+    def __init__(self, **parameters):
+        super().__init__("impedance_control_node", **STIFFNESS | parameters)
 
 
 class Operator(Probe):

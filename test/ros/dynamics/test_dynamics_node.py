@@ -34,7 +34,8 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 @pytest.fixture
 def own(request):
     """Start a node for one test alone, with the parameters that the test asks for."""
-    with NodeProcess(**getattr(request, "param", {})) as process, Probe(process) as probe:
+    given = getattr(request, "param", {})
+    with NodeProcess("dynamics_node", **given) as process, Probe(process) as probe:
         yield probe
 
 
