@@ -130,7 +130,6 @@ SIDEWAYS = mbs.gravity_torques(MODEL.with_gravity((0.0, 9.81, 0.0)), Q)
         ((), {}, ""),
         ((), {"effort_check": "always"}, "there are no efforts of joint1"),
         ((), {"start_from": "effort"}, "there are no efforts of joint1"),
-        (np.nan * G, {"start_from": "effort"}, "there are no efforts of joint1"),
     ],
 )
 def test_measured_efforts_are_compared_with_gravity_before_enabling(efforts, values, said):

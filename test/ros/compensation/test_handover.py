@@ -208,7 +208,6 @@ def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
         ((), "commands no joint"),
         (POSITIONS, "must be the interface effort"),
         (EFFORTS[::-1], "other order"),
-        (EFFORTS[:5], "other joints"),
         (tuple(f"left/{one}" for one in EFFORTS), "other joints"),
     ],
 )
@@ -247,7 +246,6 @@ FORWARD = "forward_command_controller/ForwardCommandController"
         ("some/Scaled", POSITIONS, True, True),
         ("some/Unknown", POSITIONS, None, False),
         (FORWARD, POSITIONS, None, True),
-        ("position_controllers/JointGroupPositionController", POSITIONS, None, True),
     ],
 )
 def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfaces, starts, leaps):
@@ -255,7 +253,7 @@ def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfa
     made.all["positions"] = made.all["positions"]._replace(type=kind, command_interfaces=interfaces)
     seen = ControllerList(made.listed(), "efforts", "positions", "/left/controller_manager")
     assert bool(seen.leap(starts)) == leaps
-    if leaps and kind != FORWARD and not kind.startswith("position_controllers"):
+    if leaps and kind != FORWARD:
         assert "`ros2 param set /left/positions set_last" in seen.leap(starts)
     scene = Scene(made)
     scene.manager.starts = starts
@@ -278,7 +276,7 @@ def test_a_named_controller_without_a_manager_is_refused_and_discovery_is_mentio
     assert "'/controller_manager' yet" not in scene.enable()[1]
 
 
-@pytest.mark.parametrize("nodes", [(), ("/other",), ("/left/efforts",)])
+@pytest.mark.parametrize("nodes", [(), ("/left/efforts",)])
 def test_enabling_is_refused_where_the_controller_does_not_receive_commands(nodes):
     scene = Scene()
     scene.topic.nodes = nodes
