@@ -126,11 +126,15 @@ def request(bench, *controllers):
 SWITCHED = EFFORTS._replace(state="inactive"), HOLDER._replace(state="active")
 
 
-def test_both_controllers_are_switched_in_one_call():
+def test_both_controllers_are_switched_in_one_call_and_a_released_arm_calls_for_nothing():
     bench = fallen_silent()
     assert request(bench, HOLDER, EFFORTS) == Switch(("holder",), ("efforts",))
     assert not any(request(bench, *SWITCHED))
     assert bench.core.state == DEACTIVATED
+    bench = fallen_silent()
+    assert not any(request(bench, *SWITCHED))
+    assert bench.core.state == IDLE
+    assert not bench.core.alarmed
 
 
 @pytest.mark.parametrize(
@@ -147,13 +151,6 @@ def test_both_controllers_are_switched_in_one_call():
 def test_only_what_is_left_to_do_is_asked_for(effort, holder, wanted):
     controllers = (EFFORTS._replace(state=effort), HOLDER._replace(state=holder))
     assert request(fallen_silent(), *controllers) == wanted
-
-
-def test_an_arm_that_was_released_calls_for_nothing_and_raises_no_alarm():
-    bench = fallen_silent()
-    assert not any(request(bench, *SWITCHED))
-    assert bench.core.state == IDLE
-    assert not bench.core.alarmed
 
 
 def test_the_position_controller_is_tried_again_and_then_torques_end_without_it():
