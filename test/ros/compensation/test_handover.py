@@ -82,10 +82,7 @@ class Scene:
         self.run(0.05)
 
     def run(self, seconds):
-        self.world.result(self.world_sleep(seconds))
-
-    async def world_sleep(self, seconds):
-        await self.world.sleep(seconds)
+        self.world.result(self.world.sleep(seconds))
 
     async def robot(self):
         while True:
@@ -137,14 +134,18 @@ class Scene:
 STATES = ("active", "inactive", "unconfigured", "finalized", "")
 
 
-def listed(effort, position, pid=None):
+def in_states(effort, position, pid=None):
     made = pair() if pid is None else chained()
     for name, state in (("efforts", effort), ("positions", position), ("pid", pid)):
         if state == "":
             del made.all[name]
         elif state is not None:
             made.set(name, state)
-    return made, ControllerList(made.listed(), "efforts", "positions")
+    return made
+
+
+def listed(made, manager="/controller_manager"):
+    return ControllerList(made.listed(), "efforts", "positions", manager)
 
 
 @pytest.mark.parametrize("pid", [None, *STATES])
@@ -155,7 +156,8 @@ def test_each_request_is_accepted_and_reaches_its_end_or_the_list_says_why_not(p
 
 
 def check_request(effort, position, pid, wanted):
-    made, seen = listed(effort, position, pid)
+    made = in_states(effort, position, pid)
+    seen = listed(made)
     needed = ["efforts"] if wanted == "torques" else ["positions"]
     needed += ["pid"] if wanted == "position" and pid is not None else []
     possible = all(name in made.all and made.state(name) in STATES[:2] for name in needed)
@@ -171,7 +173,7 @@ def check_request(effort, position, pid, wanted):
     refused = made.switch(*step) if any(step) else ""
     assert bool(refused) == (not possible)
     if possible:
-        seen = ControllerList(made.listed(), "efforts", "positions")
+        seen = listed(made)
         assert seen.torques_act == (wanted == "torques")
         assert seen.position_acts == (wanted == "position")
         assert not any(seen.to_torques() if wanted == "torques" else seen.to_position())
@@ -194,9 +196,9 @@ def check_request(effort, position, pid, wanted):
 def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
     effort, position, problem
 ):
-    made, seen = listed(effort, position)
-    assert problem in seen.problem(JOINTS)
-    assert bool(problem) == bool(seen.problem(JOINTS))
+    made = in_states(effort, position)
+    assert problem in listed(made).problem(JOINTS)
+    assert bool(problem) == bool(listed(made).problem(JOINTS))
     done, said = Scene(made).enable()
     assert done == (not problem)
     assert problem in said
@@ -215,20 +217,18 @@ def test_the_effort_controller_must_take_these_joints_in_this_order(interfaces, 
     made = pair("active", "inactive")
     made.all["efforts"] = made.all["efforts"]._replace(command_interfaces=interfaces)
     for check in (ControllerList.problem, ControllerList.fault):
-        assert problem in check(ControllerList(made.listed(), "efforts", "positions"), JOINTS)
+        assert problem in check(listed(made), JOINTS)
 
 
 def test_a_third_controller_that_moves_the_joints_is_refused_and_is_a_fault():
     made = pair("active", "inactive", third=("active", "joint1/velocity"))
-    seen = ControllerList(made.listed(), "efforts", "positions")
-    for problem in (seen.problem(JOINTS), seen.fault(JOINTS)):
+    for problem in (listed(made).problem(JOINTS), listed(made).fault(JOINTS)):
         assert "'third' and 'efforts' are both active" in problem
         assert "joint1/velocity" in problem
     made.set("third", "inactive")
-    assert ControllerList(made.listed(), "efforts", "positions").problem(JOINTS) == ""
-    made = pair("active", "inactive", third=("active", *POSITIONS))
-    seen = ControllerList(made.listed(), "efforts", "positions")
-    assert seen.to_position() == Switch((), ("efforts",))  # the third holds the arm
+    assert listed(made).problem(JOINTS) == ""
+    made = pair("active", "inactive", third=("active", *POSITIONS))  # which holds the arm
+    assert listed(made).to_position() == Switch((), ("efforts",))
 
 
 JTC = "joint_trajectory_controller/JointTrajectoryController"
@@ -251,10 +251,9 @@ FORWARD = "forward_command_controller/ForwardCommandController"
 def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfaces, starts, leaps):
     made = chained() if interfaces is REFERENCES else pair()
     made.all["positions"] = made.all["positions"]._replace(type=kind, command_interfaces=interfaces)
-    seen = ControllerList(made.listed(), "efforts", "positions", "/left/controller_manager")
-    assert bool(seen.leap(starts)) == leaps
-    if leaps and kind != FORWARD:
-        assert "`ros2 param set /left/positions set_last" in seen.leap(starts)
+    leap = listed(made, "/left/controller_manager").leap(starts)
+    assert bool(leap) == leaps
+    assert ("`ros2 param set /left/positions set_last" in leap) == (leaps and kind != FORWARD)
     scene = Scene(made)
     scene.manager.starts = starts
     done, said = scene.enable()
@@ -283,9 +282,7 @@ def test_enabling_is_refused_where_the_controller_does_not_receive_commands(node
     done, said = scene.enable()
     assert not done
     assert "'efforts' does not subscribe to the command topic /efforts/commands" in said
-    scene.topic.nodes = (
-        "/_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_",
-    )  # of which the middleware has lost the name
+    scene.topic.nodes = ("/_NODE_NAME_UNKNOWN_",)  # of which the middleware has lost the name
     assert scene.enable()[0]
 
 
@@ -419,7 +416,7 @@ def test_a_lost_effort_controller_is_a_fault_and_the_position_controller_holds(h
     scene.run(UNHELD)
     assert scene.bench.fault == "controller"
     assert scene.controllers.state("positions") == "active"
-    assert ControllerList(scene.controllers.listed(), "efforts", "positions").position_acts
+    assert listed(scene.controllers).position_acts
     scene.run(0.03)
     assert scene.core.at_rest
 
@@ -611,7 +608,7 @@ class Anything:
     def look(self):
         scene, core = self.scene, self.scene.core
         hindered = self.hinder()
-        seen = ControllerList(scene.controllers.listed(), "efforts", "positions")
+        seen = listed(scene.controllers)
         torques = seen.torques_act and (core.engaged or core.holds_arm(scene.world.now))
         held = torques or seen.position_acts
         owed = scene.handover.gives_back
