@@ -363,12 +363,15 @@ class Probe:
         return int(self.input_value(f"rejected: {kind}") or 0)
 
 
-def jacobian_of(message):
+def jacobian_of(message, link, representation):
     """Return (6, n), linear part first, and the joint names, reading the layout as documented."""
     rows, columns = message.layout.dim
-    assert rows.label.split("; ")[0] == "linear_xyz_angular_xyz"
+    said = f"linear_xyz_angular_xyz; body={link}; representation={representation}; stamp="
+    assert rows.label.startswith(said)
     assert (rows.size, rows.stride) == (6, len(message.data))
     assert columns.stride == columns.size
+    # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
+    assert message.layout.data_offset == 0
     return np.reshape(message.data, (6, columns.size)), columns.label.split(",")
 
 

@@ -42,19 +42,6 @@ def test_screws_have_their_angular_part_in_its_field():
     assert messages.wrench_of(message).tolist() == SCREW.tolist()
 
 
-def test_jacobian_is_linear_first_and_says_so():
-    J = np.arange(24.0).reshape(6, 4)
-    names = ("a", "b", "c", "d")
-    message = sent(messages.jacobian_message(STAMP, names, "tool", "hybrid", J))
-    rows, columns = message.layout.dim
-    said = "linear_xyz_angular_xyz; body=tool; representation=hybrid; stamp=12.000000034"
-    assert (rows.label, rows.size, rows.stride) == (said, 6, 24)
-    assert (columns.label, columns.size, columns.stride) == ("a,b,c,d", 4, 4)
-    assert message.layout.data_offset == 0
-    # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
-    np.testing.assert_array_equal(np.reshape(message.data, (6, 4)), np.roll(J, 3, axis=0))
-
-
 @pytest.mark.parametrize(
     ("values", "labels", "strides"),
     [

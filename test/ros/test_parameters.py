@@ -36,12 +36,17 @@ def given(**values):
     return [SimpleNamespace(name=name.replace("__", "."), value=x) for name, x in values.items()]
 
 
-def test_lists_become_tuples_without_the_empty_texts_that_stand_for_no_entry():
+def test_lists_become_tuples_without_the_empty_texts_that_stand_for_no_entry(ros):
+    """An empty list of texts cannot be written in YAML, so that users write one empty text."""
     before = settings()
     for value in ([""], [], None):
         assert changed(GravityCompensationSettings(), given(joints=value)).joints == ()
     assert changed(GravityCompensationSettings(), given(joints=["a", ""])).joints == ("a",)
     assert changed(before, given(ramp_time=2.5)).ramp_time == 2.5
+    with declaring(joints=["", "elbow"], damping__elbow=3.0) as node:
+        declared = declare(node, GravityCompensationSettings)
+        assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
+        assert not node.has_parameter("damping.")
 
 
 def test_values_by_joint_replace_those_of_that_joint_alone():
@@ -49,14 +54,6 @@ def test_values_by_joint_replace_those_of_that_joint_alone():
     found = changed(before, given(damping__joint3=9.0, damping__joint5=8.0))
     assert found.damping == (0, 1, 9.0, 3, 8.0, 5, 6)
     assert found.changed({"damping": before.damping}) == before
-
-
-def test_declare_takes_an_empty_text_for_no_joint(ros):
-    """An empty list of texts cannot be written in YAML, so that users write one empty text."""
-    with declaring(joints=["", "elbow"], damping__elbow=3.0) as node:
-        declared = declare(node, GravityCompensationSettings)
-        assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
-        assert not node.has_parameter("damping.")
 
 
 def test_integers_are_taken_for_doubles(ros):

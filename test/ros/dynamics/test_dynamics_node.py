@@ -66,7 +66,7 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
         np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, state.q), **CLOSE)
         np.testing.assert_allclose(bias.effort, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
         for link in links:
-            J, names = jacobian_of(own.latest[f"jacobian/{link}"])
+            J, names = jacobian_of(own.latest[f"jacobian/{link}"], link, representation)
             assert tuple(names) == model.joint_names
             expected = mbs.jacobian(model, state.q, link, representation=representation)
             expected = np.roll(expected, 3, axis=0)  # linear part first
