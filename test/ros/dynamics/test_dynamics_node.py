@@ -20,8 +20,7 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-FILE = robot_path("arm7")
-ARM7 = FILE.read_text(encoding="utf-8")
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 MODEL = mbs.Model.from_urdf(ARM7)
 JOINTS = MODEL.joint_names
 PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
@@ -32,15 +31,10 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
 @pytest.fixture
-def own(request):
-    """Start a node for one test alone, with the parameters that the test asks for."""
-    given = getattr(request, "param", {})
-    with NodeProcess("dynamics_node", **given) as process, Probe(process) as probe:
+def own():
+    """Start a node for one test alone."""
+    with NodeProcess("dynamics_node") as process, Probe(process) as probe:
         yield probe
-
-
-def started_with(**parameters):
-    return pytest.mark.parametrize("own", [parameters], indirect=True, ids=[""])
 
 
 def shuffled(names, q, qd):
@@ -50,7 +44,7 @@ def shuffled(names, q, qd):
     return [names[k] for k in order], [q[k] for k in order], [qd[k] for k in order]
 
 
-def test_outputs_are_those_of_the_library_in_all_representations(own):
+def test_outputs_are_those_of_the_library_in_all_representations_until_a_signal_ends_the_node(own):
     """With merged links, a mimic joint and joints without limits."""
     model = mbs.Model.from_urdf(PANDA)
     links = ("panda_hand_tcp", "panda_link4")
@@ -75,6 +69,10 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
             np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
             root = next(iter(model.frames))
             assert twist.header.frame_id == (link if representation == "body_fixed" else root)
+    own.target.process.send_signal(signal.SIGTERM)  # while messages arrive
+    own.until_end(lambda: own.send(model.joint_names, state.q, state.qd), every=0.001)
+    assert own.target.wait() == 0
+    assert "rror" not in own.target.log
 
 
 def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
@@ -101,11 +99,13 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     assert own.target.log.count("model 'panda'") == 1
 
 
-# -- lifecycle and end -----------------------------------------------------------------------------
+def test_lifecycle(ros):
+    with NodeProcess("dynamics_node", autostart=False) as process, Probe(process) as probe:
+        pass_through_lifecycle(probe)
+        assert process.stop() == 0
 
 
-@started_with(autostart=False)
-def test_lifecycle(own):
+def pass_through_lifecycle(own):
     assert own.lifecycle_state() == "unconfigured"
     own.hear("gravity_torques")
     own.describe(ARM7)
@@ -129,14 +129,3 @@ def test_lifecycle(own):
             own.until(lambda: own.said("model") == "no robot_description yet")
     assert own.transition("shutdown")
     assert own.lifecycle_state() == "finalized"
-    assert own.target.stop() == 0
-
-
-@started_with(robot_description=FILE)
-def test_ends_cleanly_while_messages_arrive(own):
-    own.hear("gravity_torques")
-    own.answer(["gravity_torques"], JOINTS, Q)
-    own.target.process.send_signal(signal.SIGTERM)
-    own.until_end(lambda: own.send(JOINTS, Q, QD), every=0.001)
-    assert own.target.wait() == 0
-    assert "rror" not in own.target.log
