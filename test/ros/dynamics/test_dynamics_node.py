@@ -44,8 +44,8 @@ def shuffled(names, q, qd):
     return [names[k] for k in order], [q[k] for k in order], [qd[k] for k in order]
 
 
-def test_outputs_are_those_of_the_library_in_all_representations_until_a_signal_ends_the_node(own):
-    """With merged links, a mimic joint and joints without limits."""
+def test_outputs_are_those_of_the_library_in_all_representations(own):
+    """With merged links, a mimic joint and joints without limits, until a signal ends the node."""
     model = mbs.Model.from_urdf(PANDA)
     links = ("panda_hand_tcp", "panda_link4")
     own.describe(PANDA)
