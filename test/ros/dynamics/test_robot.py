@@ -191,6 +191,7 @@ def test_what_a_new_robot_cannot_keep_is_said():
     ("given", "said"),
     [
         (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
         (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
         (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
         (LinkLoad("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
