@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.joint_input import Efforts, Reading
+from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
@@ -22,14 +22,14 @@ EXTERNAL = np.linspace(-2.0, 3.0, 7)
 SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observer_gain=50.0)
 
 
-def heard(contact, robot, efforts, messages, start):
+def heard(contact, robot, tau, messages, start, why_not=""):
     for k in range(messages):
-        at_rest = Reading(Q, np.zeros(7), "", efforts, start + 10_000_000 * k, False)
+        at_rest = Reading(Q, np.zeros(7), "", tau, why_not, start + 10_000_000 * k, False)
         contact.update(robot, at_rest, robot.evaluate(at_rest.q, at_rest.qd))
 
 
 def held(model, external=EXTERNAL):
-    return Efforts(mbs.gravity_torques(model, Q) - external)
+    return mbs.gravity_torques(model, Q) - external
 
 
 def test_a_load_that_is_announced_is_no_contact_and_starts_nothing_anew():
@@ -58,10 +58,10 @@ def test_nothing_is_known_without_efforts_and_after_a_restart():
     heard(contact, robot, held(ARM), 3, 10**9)
     assert contact.torques is not None
     assert contact.wrench is None
-    nothing = Efforts(np.full(7, np.nan), "the message holds no efforts")
-    heard(contact, robot, nothing, 1, 15 * 10**8)
+    nothing, why_not = np.full(7, np.nan), "the message holds no efforts"
+    heard(contact, robot, nothing, 1, 15 * 10**8, why_not)
     assert contact.torques is None
-    assert contact.why_not == "the message holds no efforts"
+    assert contact.why_not == why_not
     heard(contact, robot, held(ARM), 3, 16 * 10**8)
     contact.restart()
     heard(contact, robot, held(ARM), 1, 2 * 10**9)
@@ -81,10 +81,10 @@ def problems(efforts, poses=POSES):
     share, said, now = GravityShare(), [], 0.0
     for q in poses:
         tau = efforts(q, mbs.gravity_torques(ARM, q))
-        share.note(now, q, np.full(7, 0.5), tau)  # on the way
+        share.store(now, q, np.full(7, 0.5), tau)  # on the way
         for _ in range(10):
             now += 0.1
-            share.note(now, q, np.zeros(7), tau)
+            share.store(now, q, np.zeros(7), tau)
         said.append(share.problem(ARM))
     return said
 
@@ -115,7 +115,7 @@ def test_efforts_that_hold_gravity_are_accepted_with_friction_and_contacts_and_n
 def test_motion_and_unknown_efforts_tell_nothing():
     share = GravityShare()
     for k in range(20):
-        share.note(0.1 * k, POSES[0], np.full(7, 0.1), np.zeros(7))
+        share.store(0.1 * k, POSES[0], np.full(7, 0.1), np.zeros(7))
     assert share.problem(ARM) == ""
     assert not any(problems(lambda q, g: np.full(7, np.nan)))
     partly = problems(lambda q, g: np.where(np.arange(7) < 4, 0.0, np.nan))
