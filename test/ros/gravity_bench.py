@@ -95,28 +95,28 @@ class Bench:
     def tick(self):
         return self.note(self.core.tick(self.now))
 
-    def run(self, seconds, q=Q, qd=REST, period=PERIOD):
+    def run(self, seconds, q=Q, qd=REST):
         """Let time pass, with states of the robot."""
         end = self.now + seconds
-        while self.now < end - 0.5 * period:
-            self.now += period
+        while self.now < end - 0.5 * PERIOD:
+            self.now += PERIOD
             self.send(q, qd)
             if self.core.stopping:
                 self.tick()
 
-    def silence(self, seconds, period=PERIOD):
+    def silence(self, seconds):
         """Let time pass without news of the robot; ticks come as the node's timers send them."""
         end = self.now + seconds
-        while self.now < end - 0.5 * period:
-            self.now += period
+        while self.now < end - 0.5 * PERIOD:
+            self.now += PERIOD
             self.tick()
 
-    def move(self, q0, q1, speed=1.0, period=PERIOD):
+    def move(self, q0, q1, speed=1.0):
         """Let the robot move from one posture to another, no joint faster than ``speed``."""
-        steps = int(np.ceil(np.abs(q1 - q0).max() / (speed * period)))
-        qd = (q1 - q0) / (steps * period)
+        steps = int(np.ceil(np.abs(q1 - q0).max() / (speed * PERIOD)))
+        qd = (q1 - q0) / (steps * PERIOD)
         for k in range(1, steps + 1):
-            self.run(period, q0 + k * period * qd, qd, period)
+            self.run(PERIOD, q0 + k * PERIOD * qd, qd)
 
     def enabled(self, seconds=1.5, q=Q):
         """Enable, wait until the ramp is over, and return the bench."""

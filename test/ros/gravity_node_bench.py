@@ -8,13 +8,13 @@ import re
 import time
 
 import numpy as np
-from gravity_bench import JOINTS, MODEL, REST, G, Q
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from gravity_bench import JOINTS, REST, G, Q
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.node_base import LATCHED
 
 ARM7 = robot_path("arm7")
 
@@ -45,10 +45,9 @@ class Driver(Probe):
         """(time of arrival, torques) of all commands."""
         self.enabled = []
         """All values of ~/enabled."""
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         listen = self.node.create_subscription
         listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
-        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), latched)
+        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), LATCHED)
 
     def _hear_command(self, message):
         self.commands.append((time.monotonic(), np.array(message.data)))
@@ -110,9 +109,3 @@ class Driver(Probe):
     def zero(self):
         """Wait for a command of zero, without news of the robot."""
         self.until(lambda: self.commands and not self.commands[-1][1].any(), every=0.01)
-
-    def check_commands(self):
-        """Check what holds for every command since the last look: finite, and within limits."""
-        torques = np.array([command for _, command in self.commands])
-        assert np.isfinite(torques).all()
-        assert (np.abs(torques) <= [joint.limits.effort for joint in MODEL.joints]).all()

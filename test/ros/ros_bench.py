@@ -23,14 +23,14 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from waiting import TIMEOUT
 
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.messages import stamp_of, time_of
-from mbs_dynamics.ros.node_base import message_type
+from mbs_dynamics.ros.node_base import LATCHED, message_type
 
 STEP = 0.01
 """Longest wait in s for a message, until conditions are looked at again."""
@@ -111,8 +111,7 @@ class Probe:
         self._beside = beside
         self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._description = self.node.create_publisher(String, "robot_description", latched)
+        self._description = self.node.create_publisher(String, "robot_description", LATCHED)
         self._joint_states = self.node.create_publisher(
             JointState, "joint_states", qos_profile_sensor_data
         )
@@ -348,19 +347,13 @@ class Probe:
     def said(self, part):
         return self.health[part].message if part in self.health else ""
 
-    def input_value(self, key):
-        return self.value_of("input", key)
-
-    def model_value(self, key):
-        return self.value_of("model", key)
-
     def value_of(self, part, key):
         pairs = self.health[part].values if part in self.health else ()
         return {pair.key: pair.value for pair in pairs}.get(key)
 
     def rejected(self, kind):
         """How many messages of a kind were rejected, as far as diagnostics have said so."""
-        return int(self.input_value(f"rejected: {kind}") or 0)
+        return int(self.value_of("input", f"rejected: {kind}") or 0)
 
 
 def jacobian_of(message, link, representation):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -18,9 +18,7 @@ from std_srvs.srv import Trigger
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.messages import stamp_of
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
+from mbs_dynamics.ros.node_base import LATCHED
 
 SMOOTH = Path(tempfile.mkdtemp()) / "arm7.urdf"
 """The shipped arm without friction."""

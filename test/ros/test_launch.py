@@ -55,7 +55,7 @@ def test_launch_with_a_xacro_file(installed, tmp_path):
         np.testing.assert_allclose(tau.effort, [2.0 * 9.81 * 0.5 * 0.5], rtol=1e-12)
         np.testing.assert_allclose(twist_of(twist), [0, 0, 0, 0, 1, 0], atol=1e-12)
         assert twist.header.frame_id == "rod"
-        probe.until(lambda: probe.model_value("algorithm") == "spatial")
+        probe.until(lambda: probe.value_of("model", "algorithm") == "spatial")
         assert process.stop(signal.SIGINT) == 0
 
 

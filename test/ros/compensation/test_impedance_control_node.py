@@ -13,7 +13,7 @@ from gravity_bench import Bench, G, Q
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY
 from ros_bench import NodeProcess, Probe, wrench_of
 from sensor_msgs.msg import JointState
-from simulator_bench import DAMPED, LATCHED, SimulatorProcess, Watcher
+from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -25,6 +25,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.node_base import LATCHED
 
 STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS}
 """What the periods of a busy machine can bear: the wrist is light."""

@@ -87,7 +87,7 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     np.testing.assert_allclose(tau, mbs.bias_torques(MODEL, Q, QD), **CLOSE)
     model = mbs.Model.from_urdf(PANDA)
     own.describe(PANDA)
-    own.until(lambda: own.model_value("model") == "panda")
+    own.until(lambda: own.value_of("model", "model") == "panda")
     assert own.level("model") == DiagnosticStatus.OK
     state = model.random_state()
     topics = [*TORQUES, "twist/panda_hand_tcp"]
@@ -95,7 +95,7 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     np.testing.assert_allclose(tau, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
     own.describe(PANDA)
     own.describe(ARM7)
-    own.until(lambda: own.model_value("model") == "arm7")
+    own.until(lambda: own.value_of("model", "model") == "arm7")
     assert own.target.log.count("model 'panda'") == 1
 
 
@@ -118,7 +118,7 @@ def pass_through_lifecycle(own):
         own.health.clear()
         before = own.latest_stamp
         own.until(
-            lambda: own.input_value("lifecycle state") == "inactive",
+            lambda: own.value_of("input", "lifecycle state") == "inactive",
             again=lambda: own.send(JOINTS, Q),
         )
         own.known()
