@@ -16,7 +16,8 @@ import yaml
 from cases import mostly_slow
 from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_node_bench import ARM7, JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
+from gravity_bench import MODEL
+from gravity_node_bench import ARM7, JOINTS, READY, Driver, G, GravityProcess, Q
 from launch_bench import Launched
 from rclpy.node import Node
 from sensor_msgs.msg import JointState

@@ -9,8 +9,8 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from gravity_bench import Bench, G, Q
-from gravity_node_bench import ARM7, JOINTS, MODEL, READY
+from gravity_bench import MODEL, Bench, G, Q
+from gravity_node_bench import ARM7, JOINTS, READY
 from ros_bench import NodeProcess, Probe, wrench_of
 from sensor_msgs.msg import JointState
 from simulator_bench import DAMPED, SimulatorProcess, Watcher
