@@ -236,6 +236,8 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
         bench.send()
         heavier = model.with_payload("tool", mass)
         np.testing.assert_allclose(bench.torques(), mbs.gravity_torques(heavier, Q), rtol=1e-11)
+    message.inertia.m = -1.0  # refused, and the one before stays
+    bench.receive("dynamics_node/payload", message)
     bench.set(gravity=[1.0, 2.0, -3.0], publish=["gravity_torques", "twists"], bodies=["link7"])
     assert bench.send() == {"gravity_torques", "twist/link7"}
     expected = mbs.gravity_torques(heavier.with_gravity((1.0, 2.0, -3.0)), Q)
