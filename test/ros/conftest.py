@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests over DDS."""
+"""Fixtures of the tests over DDS and with launch."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ def controller_manager_msgs(pytestconfig):
     from controller_manager_bench import provide
 
     provide(pytestconfig.cache.mkdir("controller_manager_msgs"))
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Make an installation of this checkout, which launch finds."""
+    pytest.importorskip("ros2launch")
+    from launch_bench import make_installation
+
+    make_installation(tmp_path, monkeypatch)

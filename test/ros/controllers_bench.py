@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import types
 
 from mbs_dynamics.errors import ControllerError, NoAnswerError
 from mbs_dynamics.ros.compensation.controller_list import Controller
@@ -124,15 +125,9 @@ class World:
         self.now = now
         self._queue, self._count = [], itertools.count()
 
-    class _Sleep:
-        def __init__(self, seconds):
-            self.seconds = seconds
-
-        def __await__(self):
-            yield self.seconds
-
+    @types.coroutine
     def sleep(self, seconds):
-        return World._Sleep(seconds)
+        yield seconds
 
     def start(self, coroutine):
         self._push(self.now, coroutine)

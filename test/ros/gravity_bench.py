@@ -31,8 +31,8 @@ def parsed_once(text):
     return model_of(text)
 
 
-def settings(**values):
-    """Return settings under which the arm can be enabled, except for what is given."""
+def settings(kind=GravityCompensationSettings, **values):
+    """Return settings of a node under which the arm can be enabled, except for what is given."""
     given = {
         "joints": JOINTS,
         "compensates_itself": False,
@@ -40,14 +40,14 @@ def settings(**values):
         "ramp_in_time": 1.0,
         "stale_timeout": 0.2,
     }
-    return GravityCompensationSettings(**(given | values))
+    return kind(**(given | values))
 
 
 class Bench:
     """A compensator with the arm in force, a clock, and everything it ever commanded."""
 
-    def __init__(self, describe=ARM7, **values):
-        self.core = GravityCompensator(settings(**values))
+    def __init__(self, describe=ARM7, kind=GravityCompensationSettings, **values):
+        self.core = GravityCompensator(settings(kind, **values))
         self.now = 100.0
         self.stamp = 0
         self.commands = []
@@ -95,28 +95,28 @@ class Bench:
     def tick(self):
         return self.note(self.core.tick(self.now))
 
-    def run(self, seconds, q=Q, qd=REST, period=PERIOD):
+    def run(self, seconds, q=Q, qd=REST):
         """Let time pass, with states of the robot."""
         end = self.now + seconds
-        while self.now < end - 0.5 * period:
-            self.now += period
+        while self.now < end - 0.5 * PERIOD:
+            self.now += PERIOD
             self.send(q, qd)
             if self.core.stopping:
                 self.tick()
 
-    def silence(self, seconds, period=PERIOD):
+    def silence(self, seconds):
         """Let time pass without news of the robot; ticks come as the node's timers send them."""
         end = self.now + seconds
-        while self.now < end - 0.5 * period:
-            self.now += period
+        while self.now < end - 0.5 * PERIOD:
+            self.now += PERIOD
             self.tick()
 
-    def move(self, q0, q1, speed=1.0, period=PERIOD):
+    def move(self, q0, q1, speed=1.0):
         """Let the robot move from one posture to another, no joint faster than ``speed``."""
-        steps = int(np.ceil(np.abs(q1 - q0).max() / (speed * period)))
-        qd = (q1 - q0) / (steps * period)
+        steps = int(np.ceil(np.abs(q1 - q0).max() / (speed * PERIOD)))
+        qd = (q1 - q0) / (steps * PERIOD)
         for k in range(1, steps + 1):
-            self.run(period, q0 + k * period * qd, qd, period)
+            self.run(PERIOD, q0 + k * PERIOD * qd, qd)
 
     def enabled(self, seconds=1.5, q=Q):
         """Enable, wait until the ramp is over, and return the bench."""

@@ -8,14 +8,13 @@ import re
 import time
 
 import numpy as np
-from gravity_bench import JOINTS, MODEL, REST, G, Q
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from gravity_bench import JOINTS, REST, G, Q
 from ros_bench import NodeProcess, Probe
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.node_base import LATCHED
 
 ARM7 = robot_path("arm7")
 
@@ -32,10 +31,9 @@ READY = {
 class GravityProcess(NodeProcess):
     """The gravity compensation node, run as a user runs it; ready to be enabled by default."""
 
-    executable = "gravity_compensation_node"
-
-    def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description": ARM7} | READY | parameters)
+    def __init__(self, **parameters):
+        given = {"robot_description": ARM7} | READY | parameters
+        super().__init__("gravity_compensation_node", **given)
 
 
 class Driver(Probe):
@@ -47,13 +45,9 @@ class Driver(Probe):
         """(time of arrival, torques) of all commands."""
         self.enabled = []
         """All values of ~/enabled."""
-        self.named = []
-        """All messages on ~/commanded_torques."""
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         listen = self.node.create_subscription
         listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
-        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), latched)
-        listen(JointState, f"{process.name}/commanded_torques", self.named.append, 1000)
+        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), LATCHED)
 
     def _hear_command(self, message):
         self.commands.append((time.monotonic(), np.array(message.data)))
@@ -68,24 +62,11 @@ class Driver(Probe):
 
     def ask(self, on):
         """Call ~/enable once, while the robot is well; return the answer."""
-        client = self._clients.get("enable")
-        if client is None:
-            client = self.node.create_client(SetBool, f"{self.target.name}/enable")
-            self._clients["enable"] = client
-            self.waits(client.service_is_ready)
-        futures = [client.call_async(SetBool.Request(data=on))]
-        asked = time.monotonic()
-
-        def again():
-            self.well()
-            if time.monotonic() > asked + len(futures):  # an answer may get lost at discovery
-                futures.append(client.call_async(SetBool.Request(data=on)))
-
-        self.waits(lambda: any(f.done() for f in futures), again)
-        return next(f.result() for f in futures if f.done())
+        request = SetBool.Request(data=on)
+        return self.call(SetBool, "enable", request, once=True, again=self.well)
 
     def value(self, key):
-        return self._value("command", key)
+        return self.value_of("command", key)
 
     def enable(self):
         """Enable, once the node has heard the robot, and wait until the ramp is over."""
@@ -128,9 +109,3 @@ class Driver(Probe):
     def zero(self):
         """Wait for a command of zero, without news of the robot."""
         self.until(lambda: self.commands and not self.commands[-1][1].any(), every=0.01)
-
-    def check_commands(self):
-        """Check what holds for every command since the last look: finite, and within limits."""
-        torques = np.array([command for _, command in self.commands])
-        assert np.isfinite(torques).all()
-        assert (np.abs(torques) <= [joint.limits.effort for joint in MODEL.joints]).all()

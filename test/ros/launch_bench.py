@@ -10,17 +10,11 @@ import signal
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[2]
-NODES = (
-    "simulator_node",
-    "gravity_compensation_node",
-    "impedance_control_node",
-    "dynamics_node",
-    "command_watchdog_node",
-    "teaching_node",
-    "wrench_compensation_node",
-)
+from ros_bench import NodeProcess
 
+from mbs_dynamics.ros.entry_points import INTERFACES
+
+CHECKOUT = Path(__file__).parents[2]
 ROS2 = "import sys; from ros2cli.cli import main; sys.exit(main())"
 
 
@@ -29,10 +23,20 @@ def launch_file(name):
 
 
 def launch_command(name, namespace, *arguments):
-    """Return the command that runs a launch file of this package, or one at a path."""
-    file = name if isinstance(name, Path) else launch_file(name)
-    command = [sys.executable, "-c", ROS2, "launch", str(file)]
+    """Return the command that runs a launch file of this package."""
+    command = [sys.executable, "-c", ROS2, "launch", str(launch_file(name))]
     return [*command, f"namespace:={namespace}", *arguments]
+
+
+class Launched(NodeProcess):
+    """A node that a launch file starts, with arguments of the launch file."""
+
+    def __init__(self, name, executable, *arguments):
+        self.file = name
+        super().__init__(executable, *arguments)
+
+    def command(self, *arguments):
+        return launch_command(self.file, self.namespace, *arguments)
 
 
 def declared_arguments(name):
@@ -52,7 +56,7 @@ def make_installation(folder, monkeypatch):
     (index / "mbs_dynamics").touch()
     for linked in ("config", "launch", "urdf"):
         (share / "mbs_dynamics" / linked).symlink_to(CHECKOUT / linked)
-    for name in NODES:
+    for name in INTERFACES:
         script = lib / name
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(CHECKOUT)!r})\n"

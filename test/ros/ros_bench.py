@@ -23,14 +23,14 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from waiting import TIMEOUT
 
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.messages import stamp_of
-from mbs_dynamics.ros.node_base import message_type
+from mbs_dynamics.ros.messages import stamp_of, time_of
+from mbs_dynamics.ros.node_base import LATCHED, message_type
 
 STEP = 0.01
 """Longest wait in s for a message, until conditions are looked at again."""
@@ -47,16 +47,15 @@ _numbers = itertools.count()
 class NodeProcess:
     """A node, run as a user runs it, in a namespace of its own unless told otherwise."""
 
-    executable = "dynamics_node"
-
-    def __init__(self, *arguments, namespace="", **parameters):
+    def __init__(self, executable, *arguments, namespace="", **parameters):
+        self.executable = executable
         self.namespace = namespace or f"/test_{os.getpid()}_{next(_numbers)}"
-        self.name = f"{self.namespace}/{self.executable}"
+        self.name = f"{self.namespace}/{executable}"
         self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = self.start(
+        self.process = subprocess.Popen(
             command,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -64,9 +63,6 @@ class NodeProcess:
             env={**os.environ, "PYTHONFAULTHANDLER": "1"},
             start_new_session=True,
         )
-
-    def start(self, command, **options):
-        return subprocess.Popen(command, **options)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
@@ -115,8 +111,7 @@ class Probe:
         self._beside = beside
         self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._description = self.node.create_publisher(String, "robot_description", latched)
+        self._description = self.node.create_publisher(String, "robot_description", LATCHED)
         self._joint_states = self.node.create_publisher(
             JointState, "joint_states", qos_profile_sensor_data
         )
@@ -132,12 +127,8 @@ class Probe:
         self.health = {}
         self._clients = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
-        self._stamp = time.time_ns()
-
-    @property
-    def latest_stamp(self):
+        self.latest_stamp = time.time_ns()
         """The stamp of the latest state that was sent, in ns."""
-        return self._stamp
 
     def __enter__(self):
         return self
@@ -239,17 +230,15 @@ class Probe:
     def describe(self, text):
         self._description.publish(String(data=text))
 
-    def state(self, names, positions, velocities=(), stamp=None, efforts=()):
-        """Return a message; ``stamp`` in ns, now by default."""
+    def state(self, names, positions, velocities=()):
+        """Return a state with a stamp of its own, now."""
         message = JointState(
             name=list(names),
             position=np.asarray(positions, float).tolist(),
             velocity=np.asarray(velocities, float).tolist(),
-            effort=np.asarray(efforts, float).tolist(),
         )
-        if stamp is None:
-            self._stamp = stamp = max(self._stamp + 1, time.time_ns())
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
+        self.latest_stamp = max(self.latest_stamp + 1, time.time_ns())
+        message.header.stamp = time_of(self.latest_stamp)
         return message
 
     def send(self, *args, **kwargs):
@@ -266,7 +255,7 @@ class Probe:
 
         They have one stamp: answers to states before are not among them.
         """
-        since, found = self._stamp, []
+        since, found = self.latest_stamp, []
         self._answers.clear()
 
         def complete():
@@ -290,19 +279,21 @@ class Probe:
         message.vector.x, message.vector.y, message.vector.z = map(float, vector)
         self._gravity.publish(message)
 
-    def payload(self, link, mass, com=(0.0, 0.0, 0.0), diagonal=(0.0, 0.0, 0.0)):
+    def payload(self, link, mass, com=(0.0, 0.0, 0.0)):
         message = InertiaStamped()
         message.header.frame_id = link
         inertia = message.inertia
         inertia.m = float(mass)
         inertia.com.x, inertia.com.y, inertia.com.z = map(float, com)
-        inertia.ixx, inertia.iyy, inertia.izz = map(float, diagonal)
         self._payload.publish(message)
 
     # -- services of the node ----------------------------------------------------------------------
 
-    def call(self, kind, service, request, *, once=False):
-        """Call a service of the node; ``once``: what two calls do is not what one does."""
+    def call(self, kind, service, request, *, once=False, again=None):
+        """Call a service of the node; ``once``: what two calls do is not what one does.
+
+        Until the answer to a single call comes, ``again`` is done again and again.
+        """
         client = self._clients.get(service)
         if client is None:
             client = self.node.create_client(kind, f"{self.target.name}/{service}")
@@ -312,7 +303,7 @@ class Probe:
                 self.known()
         if once:
             future = client.call_async(request)
-            self.until(future.done, every=0.001)
+            self.until(future.done, again, every=0.01 if again else 0.001)
             return future.result()
         return self._answered(client, request)
 
@@ -356,27 +347,24 @@ class Probe:
     def said(self, part):
         return self.health[part].message if part in self.health else ""
 
-    def input_value(self, key):
-        return self._value("input", key)
-
-    def model_value(self, key):
-        return self._value("model", key)
-
-    def _value(self, part, key):
+    def value_of(self, part, key):
         pairs = self.health[part].values if part in self.health else ()
         return {pair.key: pair.value for pair in pairs}.get(key)
 
     def rejected(self, kind):
         """How many messages of a kind were rejected, as far as diagnostics have said so."""
-        return int(self.input_value(f"rejected: {kind}") or 0)
+        return int(self.value_of("input", f"rejected: {kind}") or 0)
 
 
-def jacobian_of(message):
+def jacobian_of(message, link, representation):
     """Return (6, n), linear part first, and the joint names, reading the layout as documented."""
     rows, columns = message.layout.dim
-    assert rows.label.split("; ")[0] == "linear_xyz_angular_xyz"
+    said = f"linear_xyz_angular_xyz; body={link}; representation={representation}; stamp="
+    assert rows.label.startswith(said)
     assert (rows.size, rows.stride) == (6, len(message.data))
     assert columns.stride == columns.size
+    # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
+    assert message.layout.data_offset == 0
     return np.reshape(message.data, (6, columns.size)), columns.label.split(",")
 
 
@@ -386,17 +374,12 @@ def twist_of(message):
     return np.array([v.x, v.y, v.z, w.x, w.y, w.z])
 
 
-def about(message):
-    """Return what the first label of an array says: its contents, and further keys with values."""
-    what, *pairs = message.layout.dim[0].label.split("; ")
-    return what, dict(pair.split("=", 1) for pair in pairs)
-
-
 def stamp_in(message):
     """Return the stamp in ns of a message, in its header or in the first label of an array."""
     if hasattr(message, "header"):
         return stamp_of(message.header.stamp)
-    sec, nanosec = about(message)[1]["stamp"].split(".")
+    *_, stamp = message.layout.dim[0].label.partition("stamp=")
+    sec, nanosec = stamp.partition(";")[0].split(".")
     return 10**9 * int(sec) + int(nanosec)
 
 

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped, WrenchStamped
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -18,9 +18,7 @@ from std_srvs.srv import Trigger
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.messages import stamp_of
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
+from mbs_dynamics.ros.node_base import LATCHED
 
 SMOOTH = Path(tempfile.mkdtemp()) / "arm7.urdf"
 """The shipped arm without friction."""
@@ -33,10 +31,9 @@ DAMPED = {"robot_description": SMOOTH, "joint_damping": [5.0] * 4 + [0.2] * 3}
 class SimulatorProcess(NodeProcess):
     """The simulator node, with the shipped arm unless told otherwise."""
 
-    executable = "simulator_node"
-
     def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description": robot_path("arm7")} | parameters)
+        given = {"robot_description": robot_path("arm7")} | parameters
+        super().__init__("simulator_node", *arguments, **given)
 
     def command(self, *arguments):
         return super().command("-p", f"command_topic:={self.topic}", *arguments)
@@ -61,7 +58,6 @@ class Watcher(Probe):
         node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
         self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
         self.disturbance = node.create_publisher(WrenchStamped, f"{name}/disturbance", 10)
-        self.load = node.create_publisher(InertiaStamped, f"{name}/payload", 10)
 
     @property
     def q(self):
@@ -110,14 +106,5 @@ class Watcher(Probe):
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
         self.disturbance.publish(message)
 
-    def hang(self, link, mass):
-        message = InertiaStamped()
-        message.header.frame_id = link
-        message.inertia.m = float(mass)
-        self.load.publish(message)
-
     def reset(self):
         return self.call(Trigger, "reset", Trigger.Request())
-
-    def value(self, part, key):
-        return self._value(part, key)

@@ -25,13 +25,16 @@ from mbs_dynamics.ros.demo import PUSH, plan
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import initial_state
 
-ARM7 = mbs.Model.from_urdf(robot_path("arm7"))
-UR5 = mbs.Model.from_urdf(robot("ur_description/urdf/ur5_robot.urdf"))
-PANDA = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
+MODELS = {
+    "arm7": robot_path("arm7"),
+    "panda": robot("panda_description/urdf/panda.urdf"),
+    "ur5": robot("ur_description/urdf/ur5_robot.urdf"),
+}
 
 
-@pytest.mark.parametrize("model", [ARM7, PANDA, UR5], ids=["arm7", "panda", "ur5"])
-def test_the_plan_asks_nothing_impossible(model):
+@pytest.mark.parametrize("name", MODELS)
+def test_the_plan_asks_nothing_impossible(name):
+    model = mbs.Model.from_urdf(MODELS[name])
     (push, load), (tip, *_) = plan(model), tools(model)
     q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
     loaded = model.with_payload(tip, mass=load, com=(0.0, 0.0, 0.0))

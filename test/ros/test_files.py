@@ -50,22 +50,27 @@ def test_xacro_arguments_reach_the_file(pendulum):
     assert (given.body_names, given.total_mass) == (("long rod",), 3.5)
 
 
-def test_an_unknown_xacro_argument_is_refused_with_the_nearest_one(pendulum):
+def test_wrong_xacro_arguments_are_refused(pendulum):
     said = refusal(UnknownXacroArgumentError, read_robot, "urdf", pendulum, "mas:=3")
     assert said.startswith("no xacro argument 'mas' (did you mean 'mass'?)")
+    said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
+    assert "arm7.urdf' is not a .xacro file" in said
 
 
-def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_path):
+@pytest.mark.parametrize(
+    ("mass", "given", "message"),
+    [
+        ("${1 / 0 * $(arg mass)}", "mass:=7", "division by zero"),
+        ("$(arg weight)", "nam:=a", "Undefined substitution argument weight"),
+    ],
+)
+def test_a_failing_xacro_reports_its_message_and_the_arguments(tmp_path, mass, given, message):
+    pytest.importorskip("xacro")
     broken = tmp_path / "broken.xacro"
-    broken.write_text(PENDULUM.replace("$(arg mass)", "${1 / 0 * $(arg mass)}"), encoding="utf-8")
-    said = refusal(UrdfError, read_robot, "urdf", str(broken), "mass:=7")
-    assert "division by zero" in said
-    assert "(xacro_args: mass:=7)" in said
-    missing = tmp_path / "missing.xacro"
-    missing.write_text(PENDULUM.replace("$(arg mass)", "$(arg weight)"), encoding="utf-8")
-    said = refusal(UrdfError, read_robot, "urdf", str(missing), "nam:=a")
-    assert "Undefined substitution argument weight" in said
-    assert "(xacro_args: nam:=a)" in said
+    broken.write_text(PENDULUM.replace("$(arg mass)", mass), encoding="utf-8")
+    said = refusal(UrdfError, read_robot, "urdf", str(broken), given)
+    assert message in said
+    assert f"(xacro_args: {given})" in said
 
 
 @pytest.mark.parametrize(
@@ -85,23 +90,15 @@ def test_a_file_that_is_no_description_is_refused(tmp_path, name, message):
     assert re.search(message, said)
 
 
-def test_xacro_arguments_without_a_xacro_file_are_refused():
-    said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
-    assert "arm7.urdf' is not a .xacro file" in said
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "/**: {ros__parameters: {a: 1.5, b: {c: [k, l]}}}",
-        "arm: {ros__parameters: {a: 1.5}}",
         "/arm: {ros__parameters: {a: 1.5}}",
-        "/left/arm: {ros__parameters: {a: 1.5}}",
         "left: {arm: {ros__parameters: {a: 1.5}}}",
         "/left/*: {ros__parameters: {a: 1.5}}",
         "/*: {ros__parameters: {a: 1.5}}",
         "/**/arm: {ros__parameters: {a: 1.5}}",
-        "/*/arm: {ros__parameters: {a: 1.5}}",
         "/**: {ros__parameters: {a: 1.5, b: 2}}\n/left/arm: {ros__parameters: {a: 2.5}}",
         "/left/arm: {ros__parameters: {a: 2.5}}\n/**: {ros__parameters: {a: 1.5, b: 2}}",
     ],
@@ -132,14 +129,9 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
 @pytest.mark.parametrize(
     ("name", "node", "expected"),
     [
-        ("/**", "/a/b", True),
         ("/**/b/**", "/a/b", True),
         ("/**/b/**", "/a/c", False),
-        ("/*/**/*", "/a/b", True),
-        ("/a", "/a/b", False),
         ("/a.b", "/aXb", False),
-        ("/**" * 40 + "/x", "/a" * 60, False),
-        ("/**/*" * 40 + "/x", "/a" * 60, False),
         ("/**/a" * 40 + "/x", "/a" * 60, False),
         ("/**/a" * 40 + "/**", "/a" * 60, True),
     ],

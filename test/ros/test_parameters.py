@@ -19,11 +19,11 @@ from mbs_dynamics.ros.parameters import changed, converted, declare
 
 
 @contextmanager
-def declaring(*given):
+def declaring(**given):
     """Yield a node with these values, as BaseNode makes it."""
     node = Node(
         "declares",
-        parameter_overrides=[Parameter(name, value=value) for name, value in given],
+        parameter_overrides=[Parameter(k.replace("__", "."), value=x) for k, x in given.items()],
         automatically_declare_parameters_from_overrides=True,
     )
     try:
@@ -36,12 +36,17 @@ def given(**values):
     return [SimpleNamespace(name=name.replace("__", "."), value=x) for name, x in values.items()]
 
 
-def test_lists_become_tuples_without_the_empty_texts_that_stand_for_no_entry():
+def test_lists_become_tuples_without_the_empty_texts_that_stand_for_no_entry(ros):
+    """An empty list of texts cannot be written in YAML, so that users write one empty text."""
     before = settings()
     for value in ([""], [], None):
         assert changed(GravityCompensationSettings(), given(joints=value)).joints == ()
     assert changed(GravityCompensationSettings(), given(joints=["a", ""])).joints == ("a",)
     assert changed(before, given(ramp_time=2.5)).ramp_time == 2.5
+    with declaring(joints=["", "elbow"], damping__elbow=3.0) as node:
+        declared = declare(node, GravityCompensationSettings)
+        assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
+        assert not node.has_parameter("damping.")
 
 
 def test_values_by_joint_replace_those_of_that_joint_alone():
@@ -51,24 +56,10 @@ def test_values_by_joint_replace_those_of_that_joint_alone():
     assert found.changed({"damping": before.damping}) == before
 
 
-def test_declare_takes_an_empty_text_for_no_joint(ros):
-    """An empty list of texts cannot be written in YAML, so that users write one empty text."""
-    with declaring(("joints", ["", "elbow"]), ("damping.elbow", 3.0)) as node:
-        declared = declare(node, GravityCompensationSettings)
-        assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
-        assert not node.has_parameter("damping.")
-
-
 def test_integers_are_taken_for_doubles(ros):
     """YAML writes 2 for 2.0, and whoever types a parameter does too."""
-    given = {
-        "joints": ["elbow"],
-        "ramp_time": 2,
-        "damping.elbow": 3,
-        "gravity": [0, 0, -10],
-        "fixed_positions.finger": 1,
-    }
-    with declaring(*given.items()) as node:
+    scalars = {"ramp_time": 2, "damping__elbow": 3, "fixed_positions__finger": 1}
+    with declaring(joints=["elbow"], gravity=[0, 0, -10], **scalars) as node:
         declared = declare(node, GravityCompensationSettings)
         assert (declared.ramp_time, declared.damping) == (2.0, (3.0,))
         assert (declared.gravity, declared.fixed) == ((0.0, 0.0, -10.0), {"finger": 1.0})
@@ -80,12 +71,12 @@ def test_integers_are_taken_for_doubles(ros):
 
 def test_constants_are_accepted_with_their_value_only(ros):
     """A file of an earlier version must not lose a check or a limit without notice."""
-    with declaring(("position_margin", 0.05)) as node:
+    with declaring(position_margin=0.05) as node:
         assert declare(node, GravityCompensationSettings).position_margin == 0.05
         assert not node.has_parameter("position_margin")
     for given, said in (
-        (("ramp_in_time", 2), "ramp_in_time is 2, and a constant"),
-        (("root", "torso"), "root is not a parameter any more"),
+        ({"ramp_in_time": 2}, "ramp_in_time is 2, and a constant"),
+        ({"root": "torso"}, "root is not a parameter any more"),
     ):
-        with declaring(given) as node, pytest.raises(ArgumentError, match=said):
+        with declaring(**given) as node, pytest.raises(ArgumentError, match=said):
             declare(node, GravityCompensationSettings)

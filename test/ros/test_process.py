@@ -18,11 +18,7 @@ from rclpy.node import Node
 from waiting import TIMEOUT
 
 from mbs_dynamics.ros.parameters import misdirected_files
-from mbs_dynamics.ros.process import (
-    ENDING,
-    EndingSignals,
-    spin_until_shutdown,
-)
+from mbs_dynamics.ros.process import ENDING, EndingSignals, spin_until_shutdown
 
 pytestmark = pytest.mark.process
 
@@ -33,11 +29,10 @@ from mbs_dynamics.ros import process
 from mbs_dynamics.ros.process import ros_with_signals
 
 process.LAST_MOMENTS = 4.0
-{before}
+{hang}
 with ros_with_signals():
     pass
 print("after ROS", flush=True)
-{after}
 """
 
 NODE = """
@@ -62,20 +57,15 @@ HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
 HANG_AT_EXIT = "atexit.register(time.sleep, 100)"
 
 
-def outcome(before="", after=""):
-    program = PROGRAM.format(before=before, after=after)
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+def outcome(program, *arguments):
+    """Run a program to its end."""
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
 
 @pytest.mark.parametrize("hang", [HANG_IN_SHUTDOWN, HANG_AT_EXIT])
 def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
-    ended = outcome(before=hang)
+    ended = outcome(PROGRAM.format(hang=hang))
     assert ended.returncode == 1
     assert "Timeout" in ended.stderr
     assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
@@ -84,14 +74,7 @@ def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
 
 def test_a_second_interrupt_changes_no_exit_code(ros):
     """A terminal sends SIGINT to all its processes, and so does launch, to its own."""
-    program = NODE.format(pauses=[0.2, 0.05, 0.01, 0.01])
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+    ended = outcome(NODE.format(pauses=[0.2, 0.05, 0.01, 0.01]))
     assert ended.returncode == 0
     assert "Traceback" not in ended.stderr
 
@@ -120,8 +103,7 @@ def test_arguments_that_ros_cannot_read_take_one_line(tmp_path):
         "'-p max_rate'": ["-p", "max_rate"],
         "['--nonsense']": ["--nonsense"],
     }
-    command = [sys.executable, "-c", TRIED, repr(list(cases.values()))]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    ended = outcome(TRIED, repr(list(cases.values())))
     assert (ended.returncode, ended.stdout) == (0, "")
     lines = [line for line in ended.stderr.splitlines() if "[rcl]" not in line]
     for line, said in zip(lines, cases, strict=True):
@@ -129,31 +111,23 @@ def test_arguments_that_ros_cannot_read_take_one_line(tmp_path):
         assert said in line
 
 
-def test_a_file_for_another_node_is_said(ros, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("wrong: GIVEN\n/**/right: GIVEN", None),
+        ("left: {arm: {right: GIVEN}}", None),
+        ("right: GIVEN\n/*/right: GIVEN", "no parameters for /left/arm/right: it has those of"),
+        ("<robot/>", "has none at all"),
+    ],
+)
+def test_a_file_for_another_node_is_said(ros, tmp_path, text, problem):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(text.replace("GIVEN", "{ros__parameters: {max_rate: 3.0}}"))
     node = Node("right", namespace="/left/arm")
-    try:
-        for names, good in (
-            (["/left/arm/right"], True),
-            (["wrong", "/**/right"], True),
-            (["right", "/*/right"], False),
-            ([], False),
-        ):
-            file = tmp_path / "parameters.yaml"
-            file.write_text(
-                "\n".join(f"{name}: {{ros__parameters: {{max_rate: 3.0}}}}" for name in names)
-            )
-            found = misdirected_files(node, ["--ros-args", "--params-file", str(file)])
-            assert bool(found) is not good, names
-            if found:
-                (message,) = found
-                assert message.startswith(f"{file} has no parameters for /left/arm/right: ")
-                assert all(name in message for name in names)
-        file.write_text("left: {arm: {right: {ros__parameters: {max_rate: 3.0}}}}")
-        assert misdirected_files(node, ["--params-file", str(file)]) == []
-        file.write_text("<robot/>")
-        assert "has none at all" in misdirected_files(node, ["--params-file", str(file)])[0]
-    finally:
-        node.destroy_node()
+    found = misdirected_files(node, ["--ros-args", "--params-file", str(file)])
+    node.destroy_node()
+    assert len(found) == (problem is not None)
+    assert all(one.startswith(str(file)) and problem in one for one in found)
 
 
 # -- spinning and signals --------------------------------------------------------------------------

@@ -34,18 +34,6 @@ JOINTS = [f"joint{k}" for k in range(1, 8)]
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 
 
-class ControlProcess(NodeProcess):
-    """The node that follows the trajectories."""
-
-    executable = "impedance_control_node"
-
-
-class TeachingProcess(NodeProcess):
-    """The node as a process of its own."""
-
-    executable = "teaching_node"
-
-
 def test_without_scipy_it_refuses_to_start_and_names_the_package():
     """And does not end when a recording does."""
     program = "import sys; sys.modules['scipy'] = None; from mbs_dynamics.ros import teaching_node"
@@ -226,8 +214,8 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
         control, teaching = (
             nodes.enter_context(Probe(nodes.enter_context(one), beside=arm))
             for one in (
-                ControlProcess(namespace=namespace, **given),
-                TeachingProcess(namespace=namespace, file=file, use_sim_time=True),
+                NodeProcess("impedance_control_node", namespace=namespace, **given),
+                NodeProcess("teaching_node", namespace=namespace, file=file, use_sim_time=True),
             )
         )
         on, off = (SetBool.Request(data=data) for data in (True, False))

@@ -1,26 +1,31 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of gravity compensation: commands, the same torques by name, and collisions."""
+"""Publishers of gravity compensation: commands, torques by name, collisions, and diagnostics."""
+
+import pytest
+
+pytest.importorskip("rclpy")
 
 import time
 from functools import partial
 
 import numpy as np
-import pytest
-
-pytest.importorskip("rclpy")
-
 import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from gravity_bench import Bench
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from waiting import TIMEOUT
 
 from mbs_dynamics.control.collision import Collision
+from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
-from mbs_dynamics.ros.compensation.outputs import CommandOutputs
+from mbs_dynamics.ros.compensation.outputs import CommandOutputs, Traffic
 from mbs_dynamics.ros.node_base import BaseNode
 
 
@@ -51,7 +56,8 @@ def matched(node, name):
     return one.get_subscription_count()
 
 
-def test_publishers_are_there_between_open_and_close(node):
+def test_publishers_are_there_from_open_until_the_last_command_has_arrived(node, monkeypatch):
+    """A subscriber discards what it has not received from a publisher that is gone."""
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     topic = "/outputs/effort"
     assert outputs.traffic() == (topic, 0, 0)
@@ -61,7 +67,14 @@ def test_publishers_are_there_between_open_and_close(node):
     assert outputs.other_publishers() == 0
     other = node.create_publisher(Float64MultiArray, topic, 1)
     wait_until(lambda: outputs.other_publishers() == 1)
+    there, before = [], len([*node.publishers])
+    monkeypatch.setattr(
+        Publisher,
+        "wait_for_all_acked",
+        lambda publisher, timeout: there.append((publisher.topic_name, len([*node.publishers]))),
+    )
     outputs.close()
+    assert there == [(topic, before)]
     wait_until(lambda: node.count_publishers(topic) == 1)
     assert outputs.other_publishers() == 1
     node.destroy_publisher(other)
@@ -91,21 +104,6 @@ def test_commands_arrive_on_both_topics(node):
     outputs.close()
 
 
-def test_publishers_are_destroyed_once_the_last_command_has_arrived(node, monkeypatch):
-    """A subscriber discards what it has not received from a publisher that is gone."""
-    outputs, there = CommandOutputs(node, "effort", ("a", "b")), []
-    outputs.open()
-    wait_until(lambda: node.count_publishers("/outputs/effort") == 1)
-    monkeypatch.setattr(
-        Publisher,
-        "wait_for_all_acked",
-        lambda publisher, timeout: there.append((publisher.topic_name, len([*node.publishers]))),
-    )
-    before = len([*node.publishers])
-    outputs.close()
-    assert there == [("/outputs/effort", before)]
-
-
 def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(node):
     outputs = CommandOutputs(node, "effort", ("a", "b", "c"), collisions=True)
     outputs.open()
@@ -128,3 +126,62 @@ def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(n
     )
     np.testing.assert_array_equal(messages.wrench_of(wrench), W)
     outputs.close()
+
+
+# -- diagnostics -----------------------------------------------------------------------------------
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+TRAFFIC = Traffic("/commands", 1, 0)
+
+
+def parts(status):
+    """Return level, message and values of a status."""
+    return status.level, status.message, {pair.key: pair.value for pair in status.values}
+
+
+def command(bench, controller="", **traffic):
+    problems = bench.core.problems(bench.now, traffic.get("rivals", 0))
+    problems += [controller] if controller else []
+    return parts(outputs.command_status(bench.core, problems, TRAFFIC._replace(**traffic)))
+
+
+def test_command_while_disabled_says_why_it_cannot_be_enabled():
+    bench, key = Bench(), "would be refused because"
+    level, message, values = command(bench)
+    assert level == WARN
+    assert values[key] in message
+    bench.send()
+    level, message, values = command(bench)
+    assert (level, message, values[key], values["fault"]) == (OK, "disabled", "nothing", "none")
+    for given in ({"controller": "it holds positions"}, {"rivals": 2}):
+        level, message, values = command(bench, **given)
+        assert level == WARN
+        assert values[key] in message
+
+
+@pytest.mark.parametrize(
+    ("limited", "words"),
+    [
+        ({"behind": 1.0}, "rate limit"),
+        ({"saturated_since": np.where(np.arange(7) == 1, 0.0, np.inf)}, "limit of joint2"),
+    ],
+)
+def test_limits_that_clip_torques_are_warnings(limited, words, monkeypatch):
+    bench = Bench().enabled()
+    record = bench.core.arm.state_record._replace(**limited)
+    monkeypatch.setattr(Guard, "state_record", record)
+    level, message, _ = command(bench)
+    assert level == WARN
+    assert words in message
+
+
+@pytest.mark.parametrize("on_fault", ["ramp_down", "hold"])
+def test_a_fault_is_an_error_that_says_whether_torques_are_held(on_fault):
+    bench = Bench(on_fault=on_fault).enabled()
+    bench.core.fail(Fault("test", "it was tried"), bench.now)
+    bench.silence(3.0)
+    level, message, values = command(bench, subscribers=0)
+    assert level == ERROR
+    assert "it was tried" in message
+    assert ("holds the last torques" in message) == (on_fault == "hold")
+    assert (values["fault"], values["fault reason"]) == ("test", "it was tried")

@@ -20,6 +20,7 @@ from std_srvs.srv import SetBool
 from waiting import TIMEOUT
 
 from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
 from mbs_dynamics.ros.compensation import controllers
 from mbs_dynamics.ros.compensation.controller_list import Controller
 from mbs_dynamics.ros.compensation.controllers import ControllerManager
@@ -30,19 +31,16 @@ pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 class Bench:
     """A node with a client, a node with a manager, and the one executor of both."""
 
-    def __init__(self, namespace, timeout=60.0):
+    def __init__(self, namespace):
         self.executor = SingleThreadedExecutor()
         self.node = Node("client", namespace=namespace)
         self.other = Node("manager", namespace=namespace)
         self.executor.add_node(self.node)
         self.executor.add_node(self.other)
-        self.manager = ControllerManager(self.node, timeout=timeout)
+        self.manager = ControllerManager(self.node, timeout=60.0)
         self.controllers = []
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def end(self):
         self.executor.shutdown()
         for node in self.controllers:
             node.destroy_node()
@@ -84,12 +82,13 @@ class Bench:
 
 @pytest.fixture
 def bench(request):
-    with Bench(f"/{request.node.name.split('[')[0]}") as made:
-        yield made
+    made = Bench(f"/{request.node.name}")
+    yield made
+    made.end()
 
 
-def test_lists_controllers_with_joints_in_their_order(bench):
-    bench.stand_in()
+def test_lists_controllers_with_joints_in_their_order_and_reads_how_one_starts(bench):
+    stand_in = bench.stand_in()
     assert bench.run(bench.manager.list()) == [
         Controller("efforts", "inactive", "some/Controller", ("a/effort", "b/effort")),
         Controller(
@@ -97,30 +96,23 @@ def test_lists_controllers_with_joints_in_their_order(bench):
         ),
         Controller("chained", "active", "some/Controller", ("a/position",)),
     ]
+    for value in (True, False):
+        stand_in.starts_from_command = value
+        assert bench.run(bench.manager.starts_from_command("holder")) is value
+    assert bench.run(bench.manager.starts_from_command("nobody")) is None
 
 
-def test_a_refused_switch_raises_with_the_words_of_the_manager(bench):
+def test_a_switch_is_refused_by_an_error_or_leaves_no_control_cycle_without_a_controller(bench):
     stand_in = bench.stand_in()
     stand_in.there.refusal = lambda activate: "the hardware does not want to"
     error = bench.run(bench.manager.switch(["efforts"], ["holder"]))
     assert isinstance(error, ControllerError)
     assert str(error).endswith("refused to switch controllers: the hardware does not want to")
     assert stand_in.state("holder") == "active"
-
-
-def test_a_switch_leaves_no_control_cycle_without_a_controller(bench):
-    stand_in = bench.stand_in()
+    stand_in.there.refusal = lambda activate: ""
     assert bench.run(bench.manager.switch(["efforts"], ["holder"])) is None
     assert (stand_in.state("efforts"), stand_in.state("holder")) == ("active", "inactive")
     assert not stand_in.skipped
-
-
-@pytest.mark.parametrize("value", [True, False])
-def test_reads_how_a_controller_starts(bench, value):
-    stand_in = bench.stand_in()
-    stand_in.starts_from_command = value
-    assert bench.run(bench.manager.starts_from_command("holder")) is value
-    assert bench.run(bench.manager.starts_from_command("nobody")) is None
 
 
 def test_a_manager_that_is_away_is_not_waited_for(bench):
@@ -132,25 +124,25 @@ def test_a_manager_that_is_away_is_not_waited_for(bench):
     assert bench.manager.present()
 
 
-def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(request):
-    with Bench(f"/{request.node.name}", timeout=0.2) as bench:
-        stand_in = bench.stand_in()
-        held = Future()
+def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(bench):
+    stand_in = bench.stand_in()
+    bench.manager._timeout = 0.2
+    held = Future()
 
-        async def never(request, response):
-            await held
-            return response
+    async def never(request, response):
+        await held
+        return response
 
-        stand_in.services[0].callback = never
-        timers = len(list(bench.node.timers))
-        error = bench.run(bench.manager.list())
-        assert str(error).endswith("/list_controllers within 0.2 s: no list of controllers")
-        assert len(list(bench.node.timers)) == timers
-        assert not bench.manager._list._pending_requests
-        stand_in.services[0].callback = stand_in._list
-        held.set_result(None)  # the answer comes too late, and is dropped
-        bench.manager._timeout = 60.0
-        assert len(bench.run(bench.manager.list())) == 3
+    stand_in.services[0].callback = never
+    timers = len(list(bench.node.timers))
+    error = bench.run(bench.manager.list())
+    assert str(error).endswith("/list_controllers within 0.2 s: no list of controllers")
+    assert len(list(bench.node.timers)) == timers
+    assert not bench.manager._list._pending_requests
+    stand_in.services[0].callback = stand_in._list
+    held.set_result(None)  # the answer comes too late, and is dropped
+    bench.manager._timeout = 60.0
+    assert len(bench.run(bench.manager.list())) == 3
 
 
 def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(bench):
@@ -189,7 +181,9 @@ def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(ben
     assert during[0] > 10
 
 
-def test_without_the_messages_presence_is_seen_and_calls_raise(bench, monkeypatch):
+def test_without_the_messages_presence_is_seen_calls_raise_and_no_watchdog_starts(
+    bench, monkeypatch
+):
     monkeypatch.setattr(controllers, "_services", lambda: None)
     manager = ControllerManager(bench.node)
     assert not manager.installed
@@ -198,3 +192,5 @@ def test_without_the_messages_presence_is_seen_and_calls_raise(bench, monkeypatc
     for call in (manager.list(), manager.switch(["a"], ["b"])):
         error = bench.run(call)
         assert "install ros-<distro>-controller-manager-msgs" in str(error)
+    with pytest.raises(ControllerError, match="controller_manager_msgs is not installed"):
+        CommandWatchdogNode(namespace=bench.node.get_namespace())

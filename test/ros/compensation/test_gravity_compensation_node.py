@@ -4,21 +4,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
-import signal
-import sys
-import threading
-
-import numpy as np
 import pytest
-from cases import mostly_slow
 
 pytest.importorskip("rclpy")
 
+import os
+import signal
+
+import numpy as np
+import yaml
+from cases import mostly_slow
+from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_node_bench import JOINTS, MODEL, READY, Driver, G, GravityProcess, Q
+from gravity_bench import MODEL
+from gravity_node_bench import ARM7, JOINTS, READY, Driver, G, GravityProcess, Q
+from launch_bench import Launched
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -31,33 +31,33 @@ pytestmark = pytest.mark.usefixtures("ros")
 
 @pytest.fixture(scope="module")
 def arm(ros):
-    """Start a node that can be enabled, for tests that leave it able to be enabled."""
-    with GravityProcess() as process, Driver(process) as driver:
+    """Start a node that can be enabled, for tests that leave it able to be enabled.
+
+    Its clock stands still, which must not stop what watches the arm.
+    """
+    with GravityProcess(use_sim_time="true") as process, Driver(process) as driver:
         yield driver
 
 
-def test_silence_stops_it(arm):
+def test_silence_stops_it_and_lifecycle_activation_is_the_same_as_the_service(arm):
+    """The node is active exactly as long as torques act."""
     reason = "no valid state of joint1 for"
     arm.enable()
+    assert arm.lifecycle_state() == "active"
     before = len(arm.faults())
     assert arm.set(stale_timeout=0.2) == ""
     arm.until(lambda: len(arm.faults()) > before, every=0.01)
     assert arm.set(stale_timeout=READY["stale_timeout"]) == ""
     assert reason in arm.faults()[-1]
     arm.zero()
-    arm.check_commands()
+    torques = np.array([command for _, command in arm.commands])
+    assert np.isfinite(torques).all()
+    assert (np.abs(torques) <= MODEL.effort_limits).all()
     assert arm.silent()
     arm.waits(lambda: reason in (arm.value("fault reason") or ""))
     assert arm.value("state") == "fault"
     assert arm.level("command") == DiagnosticStatus.ERROR
     arm.waits(lambda: arm.enabled[-1:] == [False])
-
-
-def test_lifecycle_activation_and_the_service_are_the_same(arm):
-    """The node is active exactly as long as torques act."""
-    arm.enable()
-    assert arm.lifecycle_state() == "active"
-    arm.zero()
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
     assert not arm.transition("activate")  # before the fault is cleared
     arm.waits(lambda: arm.call(Trigger, "clear", Trigger.Request(), once=True).success)
@@ -71,7 +71,6 @@ def test_lifecycle_activation_and_the_service_are_the_same(arm):
     arm.waits(lambda: arm.lifecycle_state() == "inactive")
     arm.waits(lambda: arm.set(ramp_time=READY["ramp_time"]) == "")
     arm.waits(lambda: arm.enabled[-1:] == [False])
-    assert arm.silent()
     assert arm.set(compensates_itself=True) == ""
     assert not arm.transition("activate")
     assert "compensates_itself is true" in arm.target.log
@@ -165,48 +164,78 @@ def test_signals_ramp_out(ros, how, moving):
         assert "Traceback" not in process.log
 
 
-class InTerminal(GravityProcess):
-    """The node in the foreground of a terminal, which the test can close."""
-
-    def start(self, command, **options):
-        self._terminal, theirs = os.openpty()
-        options |= {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        control = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-        control += "os.execv(sys.argv[1], sys.argv[1:])"
-        started = super().start([sys.executable, "-c", control, *command], **options)
-        os.close(theirs)
-        self._text, self._closing = "", threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        return started
-
-    def _read(self):
-        while not self._closing.is_set():
-            if select.select([self._terminal], [], [], 0.05)[0]:
-                with contextlib.suppress(OSError):  # nobody has the other end any more
-                    self._text += os.read(self._terminal, 4096).decode()
-        os.close(self._terminal)  # while nobody reads, or it would stay open
-
-    @property
-    def log(self):
-        return self._text
-
-    def close_terminal(self):
-        self._closing.set()
-        self._reader.join()
-
-
-@pytest.mark.slow  # another way to receive SIGHUP
-def test_closing_the_terminal_ramps_out(ros):
-    with InTerminal(on_fault="hold", ramp_time=2.0) as process, Driver(process) as arm:
+def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, installed, tmp_path):
+    pytest.importorskip("xacro")
+    robot = tmp_path / "arm.urdf.xacro"
+    text = ARM7.read_text(encoding="utf-8")
+    xmlns = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    robot.write_text(text.replace("<robot", xmlns, 1), encoding="utf-8")
+    parameters = tmp_path / "arm.yaml"
+    given = {"joints": list(JOINTS), "compensates_itself": False}
+    given["stale_timeout"] = READY["stale_timeout"]
+    parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
+    arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
+    launched = Launched("gravity_compensation", "gravity_compensation_node", *arguments)
+    with launched as process, Driver(process) as arm:
         arm.enable()
-        process.close_terminal()
+        process.process.send_signal(signal.SIGINT)
         check_ramp_out(arm, process, moving=True)
 
 
-def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
-        arm.enable()
-        assert arm.set(stale_timeout=0.5) == ""
-        arm.until(lambda: any("no valid state of" in one for one in arm.faults()), every=0.01)
-        arm.zero()
+# -- beside a controller manager -------------------------------------------------------------------
+
+
+EFFORTS = [f"{name}/effort" for name in JOINTS]
+POSITIONS = [f"{name}/position" for name in JOINTS]
+
+
+@pytest.fixture
+def managed(controller_manager_msgs):
+    """Start a node beside an inactive effort controller and an active position controller."""
+    given = {"command_topic": "efforts/commands", "position_controller": "positions"}
+    with GravityProcess(**given) as process, Driver(process) as driver:
+        driver.manager = StandIn(
+            driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
+        )
+        yield driver
+        for one in driver.manager.nodes:
+            one.destroy_node()
+
+
+def enabled(managed):
+    managed.waits(lambda: managed.ask(True).success)
+    assert managed.manager.requests[-1] == (["efforts"], ["positions"])
+    assert managed.manager.state("efforts") == "active"
+    managed.waits(lambda: managed.enabled[-1:] == [True])
+
+
+def test_enabling_switches_the_controllers_and_disabling_or_a_signal_switches_them_back(managed):
+    enabled(managed)
+    assert managed.ask(False).success
+    managed.waits(lambda: managed.manager.state("positions") == "active")
+    assert managed.manager.requests[-1] == (["positions"], ["efforts"])
+    managed.waits(lambda: managed.value("state") == "disabled")
+    enabled(managed)
+    managed.target.process.send_signal(signal.SIGINT)
+    managed.waits(lambda: managed.target.process.poll() is not None)
+    assert managed.target.wait() == 0
+    assert managed.manager.state("positions") == "active"
+
+
+def test_a_controller_is_found_by_the_resolved_topic(controller_manager_msgs):
+    """Two arms share a manager, and each node is in a namespace of its own."""
+    space = f"/shared_{os.getpid()}"
+    swapped = [EFFORTS[1], EFFORTS[0], *EFFORTS[2:]]
+    owner = Node("owner", namespace=space)
+    given = {"command_topic": f"{space}/left_efforts/commands"}
+    with GravityProcess(**given) as process, Driver(process) as arm:
+        manager = StandIn(owner, left_efforts=("active", *swapped), right_efforts=("active",))
+        arm.executor.add_node(owner)
+        arm.waits(lambda: "'left_efforts' has other order" in arm.ask(True).message)
+        arm.waits(lambda: arm.enabled[-1:] == [False])
+        manager.there.all["left_efforts"] = manager.there.all["left_efforts"]._replace(
+            command_interfaces=tuple(EFFORTS)
+        )
+        arm.waits(lambda: arm.ask(True).success)
+        for one in (*manager.nodes, owner):
+            one.destroy_node()

@@ -16,7 +16,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.errors import ArgumentError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3
 LIMITS = np.array([joint.limits.effort for joint in MODEL.joints])
@@ -50,27 +50,18 @@ def test_a_description_without_masses_is_one_remark_and_cannot_be_enabled():
     assert bench.state == "disabled"
 
 
-def test_max_payload_bounds_the_sum_of_loads_on_all_links():
+def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_removed():
     bench = Bench(max_payload=3.0)
     bench.core.set_load(load(2.0, "tool"), bench.now)
     with pytest.raises(ModelError, match=r"'tool'.*'link7'.*3\.5 kg"):
         bench.core.set_load(load(1.5, "link7"), bench.now)
     assert [one.link for one in bench.core.loads] == ["tool"]
     bench.core.set_load(load(1.0, "link7"), bench.now)
-    bench.core.set_load(load(1.5, "tool"), bench.now)
-    bench.core.set_load(load(1.5, "link7"), bench.now)
-    assert sum(one.mass for one in bench.core.loads) == 3.0
-
-
-def test_a_load_above_a_lowered_max_payload_can_be_removed():
-    bench = Bench(max_payload=3.0)
-    bench.core.set_load(load(1.0, "link7"), bench.now)
-    bench.core.set_load(load(2.0, "tool"), bench.now)
     bench.core.change(bench.core.settings.changed({"max_payload": 0.5}), bench.now)
     with pytest.raises(ModelError, match="max_payload"):
         bench.core.set_load(load(2.1, "tool"), bench.now)
     bench.core.set_load(load(0.0, "tool"), bench.now)
-    bench.core.set_load(load(0.8, "link7"), bench.now)
+    bench.core.set_load(load(0.8, "link7"), bench.now)  # less than before, though still too much
     with pytest.raises(ModelError, match="max_payload"):
         bench.core.set_load(load(1.0, "link7"), bench.now)
     bench.core.set_load(load(0.0, "link7"), bench.now)
@@ -89,7 +80,7 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused():
     assert bench.state == "enabled"
 
 
-@pytest.mark.parametrize("length", [7.7, 11.9, 98.1, 0.0])
+@pytest.mark.parametrize("length", [7.7, 11.9])
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
     with pytest.raises(ArgumentError, match=r"7\.848.*11\.77"):
@@ -139,7 +130,6 @@ SIDEWAYS = mbs.gravity_torques(MODEL.with_gravity((0.0, 9.81, 0.0)), Q)
         ((), {}, ""),
         ((), {"effort_check": "always"}, "there are no efforts of joint1"),
         ((), {"start_from": "effort"}, "there are no efforts of joint1"),
-        (np.nan * G, {"start_from": "effort"}, "there are no efforts of joint1"),
     ],
 )
 def test_measured_efforts_are_compared_with_gravity_before_enabling(efforts, values, said):
@@ -197,6 +187,16 @@ def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
     assert not bench.torques[-1].any()
 
 
+def test_damping_and_friction_end_within_two_periods_without_states():
+    bench = Bench(damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0).enabled()
+    bench.run(0.5, Q, np.full(7, 0.2))
+    last = bench.now
+    bench.silence(0.15)
+    assert bench.state == "enabled"
+    assert bench.times[-1] <= last + 3.0 * PERIOD + 1e-6  # two, and one of the timer
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
 def test_a_fault_is_followed_with_the_states_that_are_valid():
     bench = Bench(damping=(3.0,) * 7).enabled()
     bench.now += PERIOD
@@ -204,21 +204,10 @@ def test_a_fault_is_followed_with_the_states_that_are_valid():
     begin = bench.now
     there = Q + 0.05
     bench.move(Q, there)
-    left = 1.0 - (bench.now - begin)
-    expected = left * mbs.gravity_torques(MODEL, there) - 3.0
     bench.run(PERIOD, there + PERIOD, np.ones(7))
     left = 1.0 - (bench.now - begin)
     expected = left * mbs.gravity_torques(MODEL, there + PERIOD) - 3.0
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-
-
-# -- springs ---------------------------------------------------------------------------------------
-
-
-def test_a_joint_that_stands_at_a_limit_when_it_is_enabled_stays_there():
-    at_limit = np.where(np.arange(7) == 1, MODEL.joints[1].limits.upper + 0.01, Q)
-    bench = Bench().enabled(q=at_limit)
-    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, at_limit), atol=1e-9)
 
 
 # -- age -------------------------------------------------------------------------------------------
@@ -256,35 +245,6 @@ def test_states_that_grow_old_are_a_fault():
     assert bench.fault is None  # it counts as missing
     states_of_age(bench, 1.3, 2.0)
     assert bench.fault == "age"
-
-
-def test_an_imu_that_repeats_its_stamp_is_silent():
-    bench = Bench(use_imu=True)
-    core = bench.core
-    bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
-    assert core.enable(bench.now) == ""
-    for _ in range(30):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
-        bench.run(PERIOD)
-    assert bench.fault == "stale"
-    assert "no valid imu for" in core.fault.reason
-
-
-@pytest.mark.parametrize(
-    ("stamp", "said"),
-    [(5, "before that of the message"), (10**9, "older"), (0, "it has no time stamp")],
-)
-def test_an_imu_that_is_late_is_a_fault(stamp, said):
-    bench = Bench(use_imu=True, max_age=1.0)
-    core, clock = bench.core, int(1e9 * bench.now)
-    bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=10, clock=10)
-    assert core.enable(bench.now) == ""
-    now = clock if said == "older" else 10
-    with pytest.raises(MbsError, match=said):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=stamp, clock=now)
-    assert bench.fault == "imu"
 
 
 # -- joint states in several messages --------------------------------------------------------------

@@ -82,10 +82,7 @@ class Scene:
         self.run(0.05)
 
     def run(self, seconds):
-        self.world.result(self.world_sleep(seconds))
-
-    async def world_sleep(self, seconds):
-        await self.world.sleep(seconds)
+        self.world.result(self.world.sleep(seconds))
 
     async def robot(self):
         while True:
@@ -137,14 +134,18 @@ class Scene:
 STATES = ("active", "inactive", "unconfigured", "finalized", "")
 
 
-def listed(effort, position, pid=None):
+def in_states(effort, position, pid=None):
     made = pair() if pid is None else chained()
     for name, state in (("efforts", effort), ("positions", position), ("pid", pid)):
         if state == "":
             del made.all[name]
         elif state is not None:
             made.set(name, state)
-    return made, ControllerList(made.listed(), "efforts", "positions")
+    return made
+
+
+def listed(made, manager="/controller_manager"):
+    return ControllerList(made.listed(), "efforts", "positions", manager)
 
 
 @pytest.mark.parametrize("pid", [None, *STATES])
@@ -155,7 +156,8 @@ def test_each_request_is_accepted_and_reaches_its_end_or_the_list_says_why_not(p
 
 
 def check_request(effort, position, pid, wanted):
-    made, seen = listed(effort, position, pid)
+    made = in_states(effort, position, pid)
+    seen = listed(made)
     needed = ["efforts"] if wanted == "torques" else ["positions"]
     needed += ["pid"] if wanted == "position" and pid is not None else []
     possible = all(name in made.all and made.state(name) in STATES[:2] for name in needed)
@@ -171,7 +173,7 @@ def check_request(effort, position, pid, wanted):
     refused = made.switch(*step) if any(step) else ""
     assert bool(refused) == (not possible)
     if possible:
-        seen = ControllerList(made.listed(), "efforts", "positions")
+        seen = listed(made)
         assert seen.torques_act == (wanted == "torques")
         assert seen.position_acts == (wanted == "position")
         assert not any(seen.to_torques() if wanted == "torques" else seen.to_position())
@@ -194,9 +196,9 @@ def check_request(effort, position, pid, wanted):
 def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
     effort, position, problem
 ):
-    made, seen = listed(effort, position)
-    assert problem in seen.problem(JOINTS)
-    assert bool(problem) == bool(seen.problem(JOINTS))
+    made = in_states(effort, position)
+    assert problem in listed(made).problem(JOINTS)
+    assert bool(problem) == bool(listed(made).problem(JOINTS))
     done, said = Scene(made).enable()
     assert done == (not problem)
     assert problem in said
@@ -208,7 +210,6 @@ def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
         ((), "commands no joint"),
         (POSITIONS, "must be the interface effort"),
         (EFFORTS[::-1], "other order"),
-        (EFFORTS[:5], "other joints"),
         (tuple(f"left/{one}" for one in EFFORTS), "other joints"),
     ],
 )
@@ -216,23 +217,18 @@ def test_the_effort_controller_must_take_these_joints_in_this_order(interfaces, 
     made = pair("active", "inactive")
     made.all["efforts"] = made.all["efforts"]._replace(command_interfaces=interfaces)
     for check in (ControllerList.problem, ControllerList.fault):
-        assert problem in check(ControllerList(made.listed(), "efforts", "positions"), JOINTS)
+        assert problem in check(listed(made), JOINTS)
 
 
 def test_a_third_controller_that_moves_the_joints_is_refused_and_is_a_fault():
     made = pair("active", "inactive", third=("active", "joint1/velocity"))
-    seen = ControllerList(made.listed(), "efforts", "positions")
-    for problem in (seen.problem(JOINTS), seen.fault(JOINTS)):
+    for problem in (listed(made).problem(JOINTS), listed(made).fault(JOINTS)):
         assert "'third' and 'efforts' are both active" in problem
         assert "joint1/velocity" in problem
     made.set("third", "inactive")
-    assert ControllerList(made.listed(), "efforts", "positions").problem(JOINTS) == ""
-
-
-def test_where_a_third_controller_holds_the_arm_only_torques_end():
-    made = pair("active", "inactive", third=("active", *POSITIONS))
-    seen = ControllerList(made.listed(), "efforts", "positions")
-    assert seen.to_position() == Switch((), ("efforts",))
+    assert listed(made).problem(JOINTS) == ""
+    made = pair("active", "inactive", third=("active", *POSITIONS))  # which holds the arm
+    assert listed(made).to_position() == Switch((), ("efforts",))
 
 
 JTC = "joint_trajectory_controller/JointTrajectoryController"
@@ -250,16 +246,14 @@ FORWARD = "forward_command_controller/ForwardCommandController"
         ("some/Scaled", POSITIONS, True, True),
         ("some/Unknown", POSITIONS, None, False),
         (FORWARD, POSITIONS, None, True),
-        ("position_controllers/JointGroupPositionController", POSITIONS, None, True),
     ],
 )
 def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfaces, starts, leaps):
     made = chained() if interfaces is REFERENCES else pair()
     made.all["positions"] = made.all["positions"]._replace(type=kind, command_interfaces=interfaces)
-    seen = ControllerList(made.listed(), "efforts", "positions", "/left/controller_manager")
-    assert bool(seen.leap(starts)) == leaps
-    if leaps and kind != FORWARD and not kind.startswith("position_controllers"):
-        assert "`ros2 param set /left/positions set_last" in seen.leap(starts)
+    leap = listed(made, "/left/controller_manager").leap(starts)
+    assert bool(leap) == leaps
+    assert ("`ros2 param set /left/positions set_last" in leap) == (leaps and kind != FORWARD)
     scene = Scene(made)
     scene.manager.starts = starts
     done, said = scene.enable()
@@ -281,92 +275,89 @@ def test_a_named_controller_without_a_manager_is_refused_and_discovery_is_mentio
     assert "'/controller_manager' yet" not in scene.enable()[1]
 
 
-@pytest.mark.parametrize("nodes", [(), ("/other",), ("/left/efforts",)])
+@pytest.mark.parametrize("nodes", [(), ("/left/efforts",)])
 def test_enabling_is_refused_where_the_controller_does_not_receive_commands(nodes):
     scene = Scene()
     scene.topic.nodes = nodes
     done, said = scene.enable()
     assert not done
     assert "'efforts' does not subscribe to the command topic /efforts/commands" in said
-    scene.topic.nodes = (
-        "/_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_",
-    )  # of which the middleware has lost the name
+    scene.topic.nodes = ("/_NODE_NAME_UNKNOWN_",)  # of which the middleware has lost the name
     assert scene.enable()[0]
 
 
-def test_enabling_without_a_manager_needs_a_subscriber():
-    scene = Scene(holder="")
-    scene.manager.here = False
-    scene.topic.nodes = ()
-    assert "no node subscribes to the command topic" in scene.enable()[1]
-    scene.topic.nodes = ("/simulator",)
-    assert scene.enable()[0]
+LEFT = ("/left/controller_manager",)
 
 
-@pytest.mark.parametrize("node", ["/left/efforts", "/_NODE_NAME_UNKNOWN_"])
-def test_enabling_is_refused_where_a_controller_of_another_manager_receives_commands(node):
+@pytest.mark.parametrize(
+    ("node", "elsewhere", "problem"),
+    [
+        (None, (), "no node subscribes to the command topic"),
+        ("/simulator", (), ""),
+        ("/left/efforts", LEFT, "/left/efforts receives the commands, beside /left/controller_man"),
+        ("/_NODE_NAME_UNKNOWN_", LEFT, "receives the commands, beside /left/controller_manager"),
+        ("/simulation/simulator", LEFT, ""),  # another robot's manager is no matter
+    ],
+)
+def test_without_a_manager_a_node_beside_no_other_one_must_receive_commands(
+    node, elsewhere, problem
+):
     scene = Scene(holder="")
-    scene.manager.here = False
-    scene.topic.nodes = (node,)
-    scene.manager.elsewhere = ("/left/controller_manager",)
+    scene.manager.here, scene.manager.elsewhere = False, elsewhere
+    scene.topic.nodes = (node,) if node else ()
     done, said = scene.enable()
-    assert not done
-    assert f"{node} receives the commands, beside /left/controller_manager" in said
-    scene.topic.nodes = ("/simulation/simulator",)  # another robot's manager is no matter
-    assert scene.enable()[0]
+    assert done == (not problem)
+    assert problem in said
 
 
-def test_torques_come_in_before_one_request_switches_the_controllers():
-    scene = Scene()
-    seen = []
+@pytest.mark.parametrize(
+    ("made", "requests"),
+    [
+        (pair, [(["efforts"], ["positions"]), (["positions"], ["efforts"])]),
+        (chained, [(["efforts"], ["positions", "pid"]), (["positions", "pid"], ["efforts"])]),
+        (lambda: pair("active", "inactive"), [(["positions"], ["efforts"])]),
+    ],
+    ids=["one", "chain", "torques act already"],
+)
+def test_one_request_takes_the_arm_over_once_torques_are_in_and_one_gives_it_back(made, requests):
+    scene, seen = Scene(made()), []
     scene.manager.after_switch = lambda *_: seen.append(scene.bench.torques[-1])
-    done, said = scene.enable()
-    assert done
-    assert said == "enabled; efforts has taken over"
-    assert scene.controllers.requests == [(["efforts"], ["positions"])]
-    np.testing.assert_allclose(seen[0], G, atol=1e-9)
-    assert scene.enable() == (True, "enabled")
-    assert len(scene.controllers.requests) == 1
-
-
-def test_a_chain_is_taken_over_and_given_back_as_a_whole():
-    scene = Scene(chained()).enabled()
-    assert scene.controllers.requests == [(["efforts"], ["positions", "pid"])]
+    scene.enabled()
+    *taken, given_back = requests
+    assert scene.controllers.requests == taken
+    assert scene.enable()[0]  # once more
+    assert scene.controllers.requests == taken
+    np.testing.assert_allclose(seen, [G] * len(taken), atol=1e-9)
+    begun = scene.world.now
     scene.disable()
-    scene.run(0.1)
-    assert scene.controllers.requests[1:] == [(["positions", "pid"], ["efforts"])]
-    assert scene.states("efforts", "positions", "pid") == ("inactive", "active", "active")
-
-
-def test_an_arm_that_an_active_effort_controller_has_is_given_to_the_position_controller():
-    scene = Scene(pair("active", "inactive")).enabled()
-    assert scene.controllers.requests == []
-    scene.disable()
-    scene.run(0.1)
+    while not scene.released:
+        scene.run(0.001)
+    assert scene.world.now - begun <= 0.03
+    assert scene.controllers.requests == [*taken, given_back]
+    scene.run(0.02)
     assert scene.states() == ("inactive", "active")
+    assert scene.bench.state == "disabled"
+    assert not scene.bench.torques[-1].any()  # the topic does not end on a torque
+    count = len(scene.bench.commands)
+    scene.run(0.5)
+    assert len(scene.bench.commands) == count
+    scene.enabled()
 
 
-@pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized"])
-def test_a_failed_activation_gives_the_arm_back_at_once(end):
-    scene = Scene()
-    scene.controllers.failing["efforts"] = end
-    done, said = scene.enable()
-    assert not done
-    assert "Unable to activate controllers: ['efforts']" in said
-    assert "positions holds the arm" in said
-    assert scene.states() == (end, "active")
-    scene.run(0.03)
-    assert scene.core.at_rest
-
-
-def test_a_refused_switch_leaves_the_arm_where_it_is():
-    scene = Scene()
-    scene.controllers.refusal = lambda activate: "the hardware does not want to"
+@pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized", "refused"])
+def test_a_failed_switch_gives_the_arm_back_at_once(end):
+    scene, problem = Scene(), "Unable to activate controllers: ['efforts']"
+    if end == "refused":
+        end, problem = "inactive", "the hardware does not want to"
+        scene.controllers.refusal = lambda activate: problem
+    else:
+        scene.controllers.failing["efforts"] = end
     done, said = scene.enable()
     assert not done
     assert "the controllers were not switched: " in said
-    assert "the hardware does not want to" in said
-    assert scene.states() == ("inactive", "active")
+    assert problem in said
+    assert "positions holds the arm" in said
+    assert scene.states() == (end, "active")
     scene.run(0.03)
     assert scene.core.at_rest
 
@@ -384,15 +375,12 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     done, said = scene.enable()
     assert not done
     assert "an empty controller_manager does without" in said
+    assert Scene(pair("inactive", "inactive"), holder="", controller_manager="").enable()[0]
     scene.enabled()
     scene.manager.loses = 10**6
     scene.run(5.0)
     assert scene.bench.state == "enabled"
     assert "no answer" in scene.enable()[1]
-
-
-def test_an_empty_controller_manager_does_without():
-    assert Scene(pair("inactive", "inactive"), holder="", controller_manager="").enable()[0]
 
 
 def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
@@ -402,23 +390,6 @@ def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
 
 
 # -- release and loss ------------------------------------------------------------------------------
-
-
-def test_a_release_gives_the_arm_back_and_ends_with_zero_at_once():
-    scene = Scene().enabled()
-    begun = scene.world.now
-    scene.disable()
-    while not scene.released:
-        scene.run(0.001)
-    assert scene.world.now - begun <= 0.03
-    scene.run(0.02)
-    assert scene.states() == ("inactive", "active")
-    assert scene.bench.state == "disabled"
-    assert not scene.bench.torques[-1].any()  # the topic does not end on a torque
-    count = len(scene.bench.commands)
-    scene.run(0.5)
-    assert len(scene.bench.commands) == count
-    scene.enabled()
 
 
 def lose(scene, how):
@@ -445,7 +416,7 @@ def test_a_lost_effort_controller_is_a_fault_and_the_position_controller_holds(h
     scene.run(UNHELD)
     assert scene.bench.fault == "controller"
     assert scene.controllers.state("positions") == "active"
-    assert ControllerList(scene.controllers.listed(), "efforts", "positions").position_acts
+    assert listed(scene.controllers).position_acts
     scene.run(0.03)
     assert scene.core.at_rest
 
@@ -637,7 +608,7 @@ class Anything:
     def look(self):
         scene, core = self.scene, self.scene.core
         hindered = self.hinder()
-        seen = ControllerList(scene.controllers.listed(), "efforts", "positions")
+        seen = listed(scene.controllers)
         torques = seen.torques_act and (core.engaged or core.holds_arm(scene.world.now))
         held = torques or seen.position_acts
         owed = scene.handover.gives_back

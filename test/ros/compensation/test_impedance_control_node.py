@@ -1,26 +1,64 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""impedance_control_node over DDS, with simulator_node as the arm: modes, references, refusals."""
+"""impedance_control_node over DDS, with simulator_node as the arm: modes, collisions, refusals."""
 
 import numpy as np
 import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from gravity_bench import ARM7 as ARM7_TEXT
-from gravity_bench import Bench, G, Q, settings
+from gravity_bench import MODEL, Bench, G, Q
 from gravity_node_bench import ARM7, JOINTS, READY
-from impedance_bench import ImpedanceProcess, Operator
+from ros_bench import NodeProcess, Probe, wrench_of
 from sensor_msgs.msg import JointState
 from simulator_bench import DAMPED, SimulatorProcess, Watcher
+from std_msgs.msg import Bool, Float64MultiArray
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget
+from mbs_dynamics.control.collision import Threshold, thresholds_yaml
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
-from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
+from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.node_base import LATCHED
 
-MODEL = mbs.Model.from_urdf(ARM7)
+STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS}
+"""What the periods of a busy machine can bear: the wrist is light."""
+
+
+class ImpedanceProcess(NodeProcess):
+    """The impedance control node, of a stiffness with which it can be enabled."""
+
+    def __init__(self, **parameters):
+        super().__init__("impedance_control_node", **STIFFNESS | parameters)
+
+
+class Operator(Probe):
+    """Sends references to the node."""
+
+    def __init__(self, process, beside):
+        super().__init__(process, beside)
+        self.ends = {
+            kind: self.node.create_publisher(kind, f"{process.name}/{topic}", 1)
+            for kind, topic in (
+                (JointState, "target_joint"),
+                (PoseStamped, "target_pose"),
+                (JointTrajectory, "trajectory"),
+            )
+        }
+
+    def aim(self, message, done):
+        """Send a reference until something is so."""
+        self.until(done, lambda: self.ends[type(message)].publish(message), every=0.5)
+
+    def enable(self):
+        ask = SetBool.Request(data=True)
+        self.until(lambda: self.call(SetBool, "enable", ask, once=True).success)
 
 
 def pose_message(C, frame=""):
@@ -87,9 +125,94 @@ def follow(arm, operator, process):
     for mode in ("floating", "cartesian"):
         operator.until(lambda mode=mode: operator.set(mode=mode) == "")
         arm.lasts(0.3)
-    operator.until(lambda: operator._value("command", "law") == "CartesianImpedance")
-    assert operator._value("command", "state") == "enabled"
-    assert operator._value("command", "fault") == "none"
+    operator.until(lambda: operator.value_of("command", "law") == "CartesianImpedance")
+    assert operator.value_of("command", "state") == "enabled"
+    assert operator.value_of("command", "fault") == "none"
+
+
+# -- a collision -----------------------------------------------------------------------------------
+
+FORCE = 60.0
+"""In N, for 0.2 s."""
+SLOW = {"rate": 1000.0, "realtime_factor": 0.25, "joint_damping": "[0.0]", "publish_clock": True}
+"""So slow that what a busy machine delays is too short to stop detection."""
+IMPACT = 8.0
+"""Threshold of sudden torques in N m."""
+
+
+@pytest.mark.slow  # detection, messages and reaction have quick tests of their own
+def test_a_contact_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_path):
+    thresholds = tmp_path / "thresholds.yaml"
+    row = Threshold(IMPACT, 0.0, 80.0, 0.0, 1.0)
+    thresholds.write_text(thresholds_yaml(dict.fromkeys(JOINTS, row), "no recording"))
+    with SimulatorProcess(**SLOW) as simulator, Watcher(simulator) as arm:
+        given = READY | {
+            "robot_description": ARM7,
+            "command_topic": simulator.topic,
+            "collision_file": thresholds,
+            "on_collision": "stop",
+            "use_sim_time": True,
+        }
+        with (
+            ImpedanceProcess(namespace=simulator.namespace, **given) as process,
+            Operator(process, beside=arm) as operator,
+        ):
+            arm.node.destroy_publisher(arm.commands)
+            collide(arm, operator)
+
+
+def collide(arm, operator):
+    commands, enabled = [], []
+    subscribe = arm.node.create_subscription
+    subscribe(Float64MultiArray, arm.target.topic, commands.append, 1000)
+    subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, LATCHED)
+    operator.hear("collision", "contact_wrench")
+    operator.enable()
+    arm.until(lambda: enabled and enabled[-1].data and arm.states)
+    arm.lasts(1.0)
+    assert not operator.latest
+
+    # a force whose line meets the axes of joints 5 and 6: it does not throw the light wrist
+    J = mbs.jacobian(MODEL, arm.q, "tool", representation="body_fixed")[3:]
+    line = np.cross(J[:, 4], J[:, 5])
+    force = FORCE * line / np.linalg.norm(line)
+    pushed = [-1.0]
+
+    def push():  # again where no states came meanwhile
+        if arm.now - pushed[-1] > 1.0:
+            pushed.append(arm.now)
+            arm.push("tool", force)
+
+    arm.until(lambda: not enabled[-1].data, again=push)
+    operator.until(lambda: {"collision", "contact_wrench"} <= operator.latest.keys())
+    torques, wrench = operator.latest["collision"], operator.latest["contact_wrench"]
+
+    # torques: in the ratio of those of the force at that time, the largest first
+    stamp = stamp_of(torques.header.stamp)
+    arm.until(lambda: arm.now > 1e-9 * stamp)
+    state = min(arm.states, key=lambda one: abs(stamp_of(one.header.stamp) - stamp))
+    assert abs(state.velocity[1]) > 0.03  # which nothing but the contact moves
+    truth = J.T @ force
+    measured = np.array([torques.effort[torques.name.index(name)] for name in JOINTS])
+    assert torques.name[0] == JOINTS[np.abs(truth).argmax()] == "joint2"
+    assert abs(torques.effort[0]) > IMPACT
+    assert cosine(measured, truth) > 0.99
+
+    # wrench: on the tool, along the force, as far as it shows that early
+    assert (wrench.header.frame_id, wrench.header.stamp) == ("tool", torques.header.stamp)
+    assert cosine(wrench_of(wrench)[:3], force) > 0.8
+
+    # reaction: a fault, with torques that ramp out, and no command after that
+    operator.until(lambda: operator.level("command") == DiagnosticStatus.ERROR)
+    assert "the external torque of joint2 is" in operator.said("command")
+    arm.until(lambda: not any(commands[-1].data))
+    count = len(commands)
+    arm.spin(0.5)
+    assert len(commands) == count
+
+
+def cosine(a, b):
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
 # -- laws of users, without DDS --------------------------------------------------------------------
@@ -110,16 +233,8 @@ def fails(model, state, reference):
     raise RuntimeError("no camera")
 
 
-class Compensated(Bench):
-    """The core of the node, with the arm in force."""
-
-    def __init__(self, text=ARM7_TEXT, **values):
-        self.values = values
-        super().__init__(describe=None)
-        made = ImpedanceControlSettings(**{**vars(settings()), **values})
-        self.core = GravityCompensator(made)
-        self.core.describe(text, self.now)
-        self.adopt()
+def compensated(law):
+    return Bench(kind=ImpedanceControlSettings, mode="law", law=law)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +250,12 @@ class Compensated(Bench):
 )
 def test_a_law_that_cannot_be_used_refuses_the_robot_and_is_named(law, said):
     with pytest.raises(MbsError, match=said):
-        Compensated(mode="law", law=law)
+        compensated(law)
 
 
 @pytest.mark.long
 def test_a_law_of_a_user_follows_targets_in_the_node_and_survives_a_change_of_mode():
-    bench = Compensated(mode="law", law=f"{__name__}:Soft")
+    bench = compensated(f"{__name__}:Soft")
     bench.run(0.1)
     assert bench.core.enable(bench.now) == ""
     bench.run(1.5)

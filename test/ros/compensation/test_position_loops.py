@@ -11,7 +11,7 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import JOINTS, MODEL, PERIOD, Bench, G, Q, settings
-from test_compensation_diagnostics import TRAFFIC
+from test_command_outputs import TRAFFIC
 from test_handover import EFFORTS, POSITIONS, Scene, pair
 
 import mbs_dynamics as mbs
@@ -41,8 +41,6 @@ def beside(controllers=None, **values):
 )
 def test_what_would_add_other_torques_is_refused_by_name(name, value, said):
     assert settings(**{name: value})
-    with pytest.raises(ArgumentError, match=said):
-        settings(adds_to_position_control=True, **{name: value})
     with pytest.raises(ArgumentError, match=said):
         settings(adds_to_position_control=True).changed({name: value})
 
@@ -112,13 +110,11 @@ def found(made, **names):
     [
         ("active", "active", POSITIONS, ""),
         ("active", "active", VELOCITIES, ""),
-        ("active", "active", (*POSITIONS, *VELOCITIES, "finger/position"), ""),
         ("active", "active", POSITIONS[:5], "neither position nor velocity of joint6, joint7"),
         ("active", "active", EFFORTS, "itself: send efforts in its trajectories"),
         ("inactive", "active", (*POSITIONS, *EFFORTS), "itself: send efforts in its trajectories"),
         ("active", "inactive", POSITIONS, "`ros2 control set_controller_state positions active`"),
         ("inactive", "active", POSITIONS, "`ros2 control set_controller_state efforts active`"),
-        ("inactive", "inactive", POSITIONS, "set_controller_state positions active`"),
         ("active", "unconfigured", POSITIONS, "'positions' is unconfigured"),
         ("unconfigured", "active", POSITIONS, "'efforts' is unconfigured"),
         ("active", "", POSITIONS, "'positions' is not loaded"),

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import numpy as np
-from readings import reading
+import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 
@@ -22,7 +24,7 @@ SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observe
 
 def heard(contact, robot, tau, messages, start, why_not=""):
     for k in range(messages):
-        at_rest = reading(Q, np.zeros(7), tau, start + 10_000_000 * k, why_not)
+        at_rest = Reading(Q, np.zeros(7), "", tau, why_not, start + 10_000_000 * k, False)
         contact.update(robot, at_rest, robot.evaluate(at_rest.q, at_rest.qd))
 
 
@@ -51,34 +53,70 @@ def test_a_gain_takes_effect_while_it_runs():
     assert np.abs(contact.torques - EXTERNAL).max() > 1.0
 
 
-def test_joints_without_effort_are_left_out():
-    contact, robot = Contact(), Robot(ARM, SETTINGS)
-    tau = held(ARM)
-    tau[2] = np.nan
-    heard(contact, robot, tau, 100, 10**9, "no effort of joint3")
-    assert contact.joints == tuple(name for name in ARM.joint_names if name != "joint3")
-    np.testing.assert_allclose(contact.torques, np.delete(EXTERNAL, 2), atol=1e-6)
-    assert np.isfinite(contact.wrench.W).all()
-    assert contact.why_not == "no effort of joint3"
-    nothing = np.full(7, np.nan)
-    heard(contact, robot, nothing, 2, 3 * 10**9, "the message holds no efforts")
-    assert contact.torques is None
-    assert contact.wrench is None
-
-
-def test_the_wrench_is_computed_for_those_who_ask():
-    contact = Contact()
-    asked = SETTINGS.changed({"publish": ("external_torques",)})
-    heard(contact, Robot(ARM, asked), held(ARM), 3, 10**9)
+def test_nothing_is_known_without_efforts_and_after_a_restart():
+    contact, robot = Contact(), Robot(ARM, SETTINGS.changed({"publish": ("external_torques",)}))
+    heard(contact, robot, held(ARM), 3, 10**9)
     assert contact.torques is not None
     assert contact.wrench is None
-
-
-def test_restart_forgets():
-    contact, robot = Contact(), Robot(ARM, SETTINGS)
-    heard(contact, robot, held(ARM), 3, 10**9)
-    contact.restart()
+    nothing, why_not = np.full(7, np.nan), "the message holds no efforts"
+    heard(contact, robot, nothing, 1, 15 * 10**8, why_not)
     assert contact.torques is None
+    assert contact.why_not == why_not
+    heard(contact, robot, held(ARM), 3, 16 * 10**8)
+    contact.restart()
     heard(contact, robot, held(ARM), 1, 2 * 10**9)
     assert contact.torques is None
     assert contact.why_not == ""
+
+
+# -- efforts without gravity -----------------------------------------------------------------------
+
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+POSES = np.random.default_rng(2).uniform(-1.2, 1.2, (4, 7))
+
+
+def problems(efforts, poses=POSES):
+    """Return what is said after each pose, in which ``efforts(q, g)`` are measured."""
+    share, said, now = GravityShare(), [], 0.0
+    for q in poses:
+        tau = efforts(q, mbs.gravity_torques(ARM, q))
+        share.store(now, q, np.full(7, 0.5), tau)  # on the way
+        for _ in range(10):
+            now += 0.1
+            share.store(now, q, np.zeros(7), tau)
+        said.append(share.problem(ARM))
+    return said
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.0, 0.6, 1.6])
+def test_efforts_that_hold_another_share_of_gravity_are_named(share):
+    said = problems(lambda q, g: share * g)
+    assert bool(said[0]) == (share == 0.0)  # idle efforts show in a single pose
+    assert f"hold {100 * share:.0f} % of gravity in 4 pose(s)" in said[-1]
+
+
+def test_efforts_that_hold_gravity_are_accepted_with_friction_and_contacts_and_noise_is_not():
+    rng = np.random.default_rng(1)
+    said = problems(lambda q, g: 0.03 * np.abs(g).max() * rng.uniform(-1.0, 1.0, 7))
+    assert "hold" in said[-1]
+    assert not any(problems(lambda q, g: g + rng.uniform(-1.0, 1.0, 7)))
+    assert not any(problems(lambda q, g: 1.1 * g))
+    pushed = [rng.normal(0.0, 20.0, 6) for _ in POSES]
+    wrenches = iter(pushed)
+
+    def contact(q, g):
+        J = mbs.jacobian(ARM, q, "tool", representation="spatial")
+        return g - J.T @ next(wrenches)
+
+    assert not any(problems(contact))
+
+
+def test_motion_and_unknown_efforts_tell_nothing():
+    share = GravityShare()
+    for k in range(20):
+        share.store(0.1 * k, POSES[0], np.full(7, 0.1), np.zeros(7))
+    assert share.problem(ARM) == ""
+    assert not any(problems(lambda q, g: np.full(7, np.nan)))
+    partly = problems(lambda q, g: np.where(np.arange(7) < 4, 0.0, np.nan))
+    assert "hold 0 % of gravity" in partly[-1]

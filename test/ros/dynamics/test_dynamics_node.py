@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.srv import ListParameters
 from robots import robot
 from ros_bench import NodeProcess, Probe, jacobian_of, twist_of
 
@@ -21,8 +20,7 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-FILE = robot_path("arm7")
-ARM7 = FILE.read_text(encoding="utf-8")
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 MODEL = mbs.Model.from_urdf(ARM7)
 JOINTS = MODEL.joint_names
 PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
@@ -33,14 +31,10 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
 @pytest.fixture
-def own(request):
-    """Start a node for one test alone, with the parameters that the test asks for."""
-    with NodeProcess(**getattr(request, "param", {})) as process, Probe(process) as probe:
+def own():
+    """Start a node for one test alone."""
+    with NodeProcess("dynamics_node") as process, Probe(process) as probe:
         yield probe
-
-
-def started_with(**parameters):
-    return pytest.mark.parametrize("own", [parameters], indirect=True, ids=[""])
 
 
 def shuffled(names, q, qd):
@@ -51,7 +45,7 @@ def shuffled(names, q, qd):
 
 
 def test_outputs_are_those_of_the_library_in_all_representations(own):
-    """With merged links, a mimic joint and joints without limits."""
+    """With merged links, a mimic joint and joints without limits, until a signal ends the node."""
     model = mbs.Model.from_urdf(PANDA)
     links = ("panda_hand_tcp", "panda_link4")
     own.describe(PANDA)
@@ -66,7 +60,7 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
         np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, state.q), **CLOSE)
         np.testing.assert_allclose(bias.effort, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
         for link in links:
-            J, names = jacobian_of(own.latest[f"jacobian/{link}"])
+            J, names = jacobian_of(own.latest[f"jacobian/{link}"], link, representation)
             assert tuple(names) == model.joint_names
             expected = mbs.jacobian(model, state.q, link, representation=representation)
             expected = np.roll(expected, 3, axis=0)  # linear part first
@@ -75,32 +69,10 @@ def test_outputs_are_those_of_the_library_in_all_representations(own):
             np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
             root = next(iter(model.frames))
             assert twist.header.frame_id == (link if representation == "body_fixed" else root)
-
-
-def test_the_quality_of_service_is_overridden_by_parameters():
-    """rclpy writes into the profile that it is given: other topics must not change with it."""
-    with NodeProcess() as process:
-        namespace = process.namespace
-    prefix = f"qos_overrides.{namespace}"
-    overrides = {
-        f"{prefix}/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
-        f"{prefix}/joint_states.subscription.depth": 50,
-    }
-    with NodeProcess(namespace=namespace, **overrides) as process, Probe(process) as probe:
-        probe.describe(ARM7)
-        topics = [f"{process.name}/{name}" for name in TORQUES]
-        publishers = probe.node.get_publishers_info_by_topic
-        probe.until(lambda: all(map(publishers, topics)))  # each is discovered by itself
-        (info,), (other,) = map(publishers, topics)
-        assert info.qos_profile.reliability.name == "BEST_EFFORT"
-        assert other.qos_profile.reliability.name == "RELIABLE"
-        assert probe.get(f"{prefix}/joint_states.subscription.depth").integer_value == 50
-        request = ListParameters.Request(prefixes=["qos_overrides"])
-        declared = probe.call(ListParameters, "list_parameters", request).result.names
-        assert {name.rpartition(".")[0] for name in declared} == {
-            name.rpartition(".")[0] for name in overrides
-        }
-        assert "no parameter" not in process.log
+    own.target.process.send_signal(signal.SIGTERM)  # while messages arrive
+    own.until_end(lambda: own.send(model.joint_names, state.q, state.qd), every=0.001)
+    assert own.target.wait() == 0
+    assert "rror" not in own.target.log
 
 
 def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
@@ -115,7 +87,7 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     np.testing.assert_allclose(tau, mbs.bias_torques(MODEL, Q, QD), **CLOSE)
     model = mbs.Model.from_urdf(PANDA)
     own.describe(PANDA)
-    own.until(lambda: own.model_value("model") == "panda")
+    own.until(lambda: own.value_of("model", "model") == "panda")
     assert own.level("model") == DiagnosticStatus.OK
     state = model.random_state()
     topics = [*TORQUES, "twist/panda_hand_tcp"]
@@ -123,15 +95,17 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     np.testing.assert_allclose(tau, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
     own.describe(PANDA)
     own.describe(ARM7)
-    own.until(lambda: own.model_value("model") == "arm7")
+    own.until(lambda: own.value_of("model", "model") == "arm7")
     assert own.target.log.count("model 'panda'") == 1
 
 
-# -- lifecycle and end -----------------------------------------------------------------------------
+def test_lifecycle(ros):
+    with NodeProcess("dynamics_node", autostart=False) as process, Probe(process) as probe:
+        pass_through_lifecycle(probe)
+        assert process.stop() == 0
 
 
-@started_with(autostart=False)
-def test_lifecycle(own):
+def pass_through_lifecycle(own):
     assert own.lifecycle_state() == "unconfigured"
     own.hear("gravity_torques")
     own.describe(ARM7)
@@ -144,7 +118,7 @@ def test_lifecycle(own):
         own.health.clear()
         before = own.latest_stamp
         own.until(
-            lambda: own.input_value("lifecycle state") == "inactive",
+            lambda: own.value_of("input", "lifecycle state") == "inactive",
             again=lambda: own.send(JOINTS, Q),
         )
         own.known()
@@ -155,14 +129,3 @@ def test_lifecycle(own):
             own.until(lambda: own.said("model") == "no robot_description yet")
     assert own.transition("shutdown")
     assert own.lifecycle_state() == "finalized"
-    assert own.target.stop() == 0
-
-
-@started_with(robot_description=FILE)
-def test_ends_cleanly_while_messages_arrive(own):
-    own.hear("gravity_torques")
-    own.answer(["gravity_torques"], JOINTS, Q)
-    own.target.process.send_signal(signal.SIGTERM)
-    own.until_end(lambda: own.send(JOINTS, Q, QD), every=0.001)
-    assert own.target.wait() == 0
-    assert "rror" not in own.target.log

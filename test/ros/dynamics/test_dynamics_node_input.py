@@ -1,19 +1,21 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that the dynamics node answers, rejects or warns of.
+"""Messages that the dynamics node answers, rejects, counts or warns of.
 
 Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
+from types import SimpleNamespace
+
+import numpy as np
+import yaml
+from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
@@ -23,9 +25,16 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS
+from mbs_dynamics.control import PositionArm
+from mbs_dynamics.control.joint_states import Rejection
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.feed_forward import answers_to, desired_state
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.messages import stamp_of, time_of
+from mbs_dynamics.ros.performance import InputStatistics
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -38,10 +47,10 @@ SECOND = 10**9
 
 
 class IsolatedNode(DynamicsNode):
-    """The node with callbacks in place of topics, and a clock that the test advances."""
+    """The node with a function in place of publishers, and a clock that the test advances."""
 
     def __init__(self, write, **options):
-        self.now, self.callbacks, self.write = 100 * SECOND, {}, write
+        self.now, self.write = 100 * SECOND, write
         super().__init__(**options)
 
     def steady_time(self):
@@ -56,10 +65,6 @@ class IsolatedNode(DynamicsNode):
             publish=lambda one: self.write(self.resolve_topic_name(topic), one),
             get_subscription_count=lambda: 1,
         )
-
-    def subscribe(self, declared, callback, name=""):
-        self.callbacks[self.resolve_topic_name(name or declared)] = callback
-        return super().subscribe(declared, callback, name)
 
     def destroy_publisher(self, publisher):
         return isinstance(publisher, SimpleNamespace) or super().destroy_publisher(publisher)
@@ -80,7 +85,9 @@ class Bench:
         self.published.setdefault(short, []).append(message)
 
     def receive(self, topic, message):
-        self.node.callbacks[f"/input/{topic}"](message)
+        full = f"/input/{topic}"
+        (subscription,) = (x for x in self.node.subscriptions if x.topic_name == full)
+        subscription.callback(message)
 
     def send(self, q=Q, qd=QD, names=JOINTS, stamp=None, pause=SECOND // 100, efforts=()):
         """Send a state; return the topics on which it was answered."""
@@ -91,6 +98,10 @@ class Bench:
         message.header.stamp = time_of(self.node.now if stamp is None else stamp)
         self.receive("joint_states", message)
         return set(self.published)
+
+    def set(self, **values):
+        given = [Parameter(name, value=value) for name, value in values.items()]
+        assert self.node.set_parameters_atomically(given).successful
 
     def status(self, part):
         """Return level, message and values of the diagnostics."""
@@ -117,15 +128,11 @@ def asked(ros):
         one.node.destroy_node()
 
 
-@pytest.fixture
-def bench(asked):
-    return asked()
-
-
 ALL = {"gravity_torques", "bias_torques", "twist/tool", "jacobian/tool"}
 
 
-def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(bench):
+def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(asked):
+    bench = asked()
     assert bench.send() == ALL
     np.testing.assert_allclose(bench.torques(), mbs.gravity_torques(MODEL, Q), rtol=1e-12)
     for topic in ALL - {"jacobian/tool"}:
@@ -150,7 +157,8 @@ NAN_AT_4 = np.where(np.arange(7) == 3, np.nan, Q)
         ("time_backwards", {"stamp": SECOND}, "99.01"),
     ],
 )
-def test_bad_states_are_rejected_and_named(bench, capfd, kind, change, named):
+def test_bad_states_are_rejected_and_named(asked, capfd, kind, change, named):
+    bench = asked()
     bench.send()
     bench.status("input")
     assert bench.send(**change) == set()
@@ -164,7 +172,8 @@ def test_bad_states_are_rejected_and_named(bench, capfd, kind, change, named):
     assert capfd.readouterr().err.count("joint_states rejected") == 1  # throttled
 
 
-def test_repeated_silent_and_partial_states_are_not_answered(bench):
+def test_repeated_silent_and_partial_states_are_not_answered(asked):
+    bench = asked()
     bench.send()
     assert bench.send(2.0 * Q, stamp=bench.node.now) == set()
     bench.node.now += SECOND
@@ -179,13 +188,13 @@ def test_repeated_silent_and_partial_states_are_not_answered(bench):
 
 
 @pytest.mark.parametrize("velocities", [(), np.full(7, np.nan)])
-def test_absent_velocities_are_not_taken_for_zero(bench, velocities):
+def test_absent_velocities_are_not_taken_for_zero(asked, velocities):
+    bench = asked()
     assert bench.send(qd=velocities) == {"gravity_torques", "jacobian/tool"}
     level, message, _ = bench.status("input")
     assert level == WARN
     assert "bias torques and twists" in message
-    changed = Parameter("velocity_from_position", value=True)
-    assert bench.node.set_parameters_atomically([changed]).successful
+    bench.set(velocity_from_position=True)
     bench.send(qd=velocities)
     assert bench.send(Q + 0.01 * QD, velocities) == ALL
     expected = mbs.bias_torques(MODEL, Q + 0.01 * QD, QD)
@@ -197,27 +206,20 @@ def test_the_rate_of_answers_is_limited(asked):
     answered = sum(bool(bench.send()) for _ in range(100))  # a second
     assert answered == pytest.approx(20, abs=1)
     assert bench.status("input")[2]["answered"] == str(answered)
-    bench.node.set_parameters_atomically([Parameter("max_rate", value=0.0)])
+    bench.set(max_rate=0.0)
     assert all(bench.send() >= ALL for _ in range(100))
 
 
-def test_gravity_and_outputs_change_at_run_time(bench):
-    changed = {"gravity": [1.0, 2.0, -3.0], "publish": ["gravity_torques", "twists"]}
-    changed = [Parameter(k, value=x) for k, x in (changed | {"bodies": ["link7"]}).items()]
-    assert bench.node.set_parameters_atomically(changed).successful
-    assert bench.send() == {"gravity_torques", "twist/link7"}
-    expected = mbs.gravity_torques(MODEL.with_gravity((1.0, 2.0, -3.0)), Q)
-    np.testing.assert_allclose(bench.torques(), expected, rtol=1e-12)
-
-
 def test_frames_have_their_prefix_and_follow_the_representation(asked):
-    """And a payload, by the frame of TF or by the link, adds to a load that is always there."""
+    """And a payload, by the frame of TF or by the link, adds to a load that is always there.
+
+    Gravity and outputs change at run time as well.
+    """
     publish = ["gravity_torques", "twists", "center_of_mass"]
     given = {"loads.tool": [1.5, 0.0, 0.02, 0.05], "bodies": ["tool"], "publish": publish}
     bench = asked(frame_prefix="left/", **given)
     for representation in ("hybrid", "body_fixed", "spatial"):
-        changed = [Parameter("representation", value=representation)]
-        assert bench.node.set_parameters_atomically(changed).successful
+        bench.set(representation=representation)
         bench.send()
         twist, com, gravity = (
             bench.published[x][0] for x in ("twist/tool", "center_of_mass", "gravity_torques")
@@ -232,8 +234,14 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
         message.header.frame_id, message.inertia.m = frame, mass
         bench.receive("dynamics_node/payload", message)
         bench.send()
-        heavier = mbs.gravity_torques(model.with_payload("tool", mass), Q)
-        np.testing.assert_allclose(bench.torques(), heavier, rtol=1e-11)
+        heavier = model.with_payload("tool", mass)
+        np.testing.assert_allclose(bench.torques(), mbs.gravity_torques(heavier, Q), rtol=1e-11)
+    message.inertia.m = -1.0  # refused, and the one before stays
+    bench.receive("dynamics_node/payload", message)
+    bench.set(gravity=[1.0, 2.0, -3.0], publish=["gravity_torques", "twists"], bodies=["link7"])
+    assert bench.send() == {"gravity_torques", "twist/link7"}
+    expected = mbs.gravity_torques(heavier.with_gravity((1.0, 2.0, -3.0)), Q)
+    np.testing.assert_allclose(bench.torques(), expected, rtol=1e-11)
 
 
 # -- outputs on request ----------------------------------------------------------------------------
@@ -283,12 +291,54 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     assert bench.status("desired")[0] == WARN
 
 
+def servos_of(names, tmp_path):
+    """Return the path of servos of 50 N m/rad, as mbs-dynamics identify writes them."""
+    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.001}
+    path = tmp_path / "servos.yaml"
+    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in names}}))
+    return str(path)
+
+
+def test_servo_goals_lead_a_trajectory_more_and_more_and_are_limited_and_reported(
+    asked, tmp_path, capfd
+):
+    file = servos_of(JOINTS, tmp_path)
+    bench = asked(publish=[""], servos_file=file, **{"loads.link7": [1.0, 0.0, 0.0, 0.0]})
+    arm = PositionArm.read(file, MODEL.with_payload("link7", 1.0))
+    q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
+    points = [
+        JointTrajectoryPoint(
+            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
+        )
+        for k in range(3)
+    ]
+    trajectory = JointTrajectory(joint_names=JOINTS, points=points)
+    bench.receive("dynamics_node/desired_trajectory", trajectory)
+    (answer,) = bench.published["servo_trajectory"]
+    assert tuple(answer.joint_names) == JOINTS
+    for point, share in zip(answer.points, (0.0, 1.0, 1.0), strict=True):
+        np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
+        assert list(point.velocities) == qd.tolist()
+        assert len(point.effort) == 0
+    for _ in range(2):
+        bench.node.now += 2 * SECOND
+        outstretched = [0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0]
+        bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=outstretched))
+    assert bench.published["servo_goals"][-1].data[1] == pytest.approx(1.2)
+    assert "the servos of joint2" in capfd.readouterr().err
+
+
+def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
+    with pytest.raises(ArgumentError, match="servos_file"):
+        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
+    with pytest.raises(ArgumentError, match=r"servos_file.*joint7"):
+        Robot(MODEL, DynamicsSettings(servos_file=servos_of(["joint1"], tmp_path)))
+
+
 def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
     Odometry = pytest.importorskip("nav_msgs.msg").Odometry
-    bench, model = (
-        asked(floating_base=True),
-        mbs.Model.from_urdf(robot_path("arm7"), floating_base=True),
-    )
+    bench = asked(floating_base=True)
+    model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
     x = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
     p, V = np.array([1.0, -2.0, 0.5]), np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
 
@@ -313,3 +363,102 @@ def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
     assert tuple(torques.name) == JOINTS
     assert wrench.header.frame_id == model.body_names[0]
+
+
+# -- desired points --------------------------------------------------------------------------------
+
+BOTH = ("a", "b"), ("a", "b")
+SOME = ("c", "a"), ("a", "b", "c")
+MEASURED = np.array([7.0, 8.0, 9.0])
+
+
+def test_other_joints_stand_where_they_were_measured():
+    state = desired_state(([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], []), *SOME, MEASURED)
+    assert state.tolist() == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
+    assert MEASURED.tolist() == [7.0, 8.0, 9.0]
+    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
+    assert rejection.kind == "not_measured"
+    assert rejection.reason.endswith("b")
+
+
+@pytest.mark.parametrize(
+    ("point", "kind", "said"),
+    [
+        (([], [], [], []), "position_length", "2 desired joints but 0 position value(s)"),
+        (([1.0, 2.0], [1.0], [], []), "velocity_length", "but 1 velocity value(s)"),
+        (([1.0, 2.0], [], [1.0, 2.0], []), "velocity_length", "accelerations but no velocities"),
+        (([1.0, 2.0], [1.0, 2.0], [3.0], []), "acceleration_length", "but 1 acceleration value"),
+        (([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0], []), "not_finite", "desired acceleration is not"),
+        (([1e10, 0.0], [], [], []), "too_large", "desired position is too large to be true: a ="),
+        (([1.0, 2.0], [], [], [1.0, 2.0]), "effort", "the point has efforts"),
+    ],
+)
+def test_malformed_points_are_refused(point, kind, said):
+    rejection = desired_state(point, *BOTH, None)
+    assert isinstance(rejection, Rejection)
+    assert rejection.kind == kind
+    assert said in rejection.reason
+
+
+@pytest.mark.parametrize(
+    ("names", "points", "kind", "said"),
+    [
+        (("elbow",), [([0.1], [], [], [])], "unknown_joint", "no joint 'elbow'; its joints are:"),
+        (("joint2",) * 2, [([0.1, 0.2], [], [], [])], "duplicate_joints", "joint2, joint2"),
+        (("joint2",), [], "no_points", "no points"),
+        (("joint2",), [([0.1], [], [], []), ([np.nan], [], [], [])], "not_finite", "point 1"),
+    ],
+)
+def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
+    robot = Robot(MODEL, DynamicsSettings(publish=("desired_torques",)))
+    rejection = answers_to(robot, names, points, np.zeros(7))
+    assert rejection.kind == kind
+    assert said in rejection.reason
+
+
+# -- counts, rates and latencies -------------------------------------------------------------------
+
+
+def test_counts_and_rates():
+    counts = InputStatistics(now=100.0)
+    empty = counts.report(101.0)
+    assert (empty.rate, empty.rejected) == (0.0, 0)
+    for k, took in enumerate((0.1, 0.3, 0.2)):
+        begin = 101.0 + 0.5 * k
+        counts.answered(begin, begin + took)
+    counts.rejected(Rejection("not_finite", "elbow = nan"))
+    counts.rejected(Rejection("incomplete_joints", "elbow"))
+    counts.skipped(102.5)
+    report = counts.report(103.0)
+    assert report.rate == pytest.approx(1.5)
+    assert report.rejected == 2
+    assert report.values == {
+        "rate [Hz]": "1.5",
+        "answered": 3,
+        "rejected": 2,
+        "last rejection": "elbow",
+        "rejected: incomplete_joints": 1,
+        "rejected: not_finite": 1,
+        "latency max [ms]": "300.0000",
+    }
+    after = counts.report(104.0)
+    assert (after.rate, after.rejected) == (0.0, 0)
+    assert (after.values["answered"], after.values["rejected"]) == (3, 2)
+    assert after.values["latency max [ms]"] == "0.0000"
+
+
+def test_stale_only_while_messages_are_expected():
+    counts = InputStatistics(now=0.0)
+    assert counts.stale_for(100.0, 0.5) is None
+    counts.wait(100.0)
+    assert counts.stale_for(100.5, 0.5) is None
+    assert counts.stale_for(101.0, 0.5) == pytest.approx(1.0)
+    counts.answered(101.0, 101.0)
+    assert counts.stale_for(101.4, 0.5) is None
+    counts.skipped(101.8)
+    assert counts.stale_for(102.2, 0.5) is None
+    assert counts.stale_for(102.8, 0.5) == pytest.approx(1.0)
+    counts.wait(103.0)
+    assert counts.stale_for(103.2, 0.5) is None
+    counts.wait(None)
+    assert counts.stale_for(200.0, 0.5) is None

@@ -20,25 +20,21 @@ from mbs_dynamics.ros.dynamics.interface import PUBLISHED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
 from mbs_dynamics.ros.dynamics.publishers import Outputs
 from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.messages import wrench_of
 from mbs_dynamics.ros.node_base import message_type
 
 pytestmark = pytest.mark.usefixtures("ros")
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 Q, QD = np.full(7, 0.3), np.full(7, 0.2)
-NOTHING = {"publish": ()}
-NAMED = {"bodies": ("tool", "link7")}
 EACH = {one.name: one for one in OUTPUTS}
-ASKED = {"publish": PUBLISHED}
 
 
 class PublishersOnly:
     """A stand-in for a node: its publishers, each of which has a subscriber."""
 
     def __init__(self):
-        self.topics = {}
-
-        self.sent = {}
+        self.topics, self.sent = {}, {}
 
     def advertise(self, declared, topic):
         self.topics[topic] = declared
@@ -54,7 +50,8 @@ class PublishersOnly:
 
 def arranged(**asked):
     """Return a robot under these settings, its outputs and their node."""
-    robot, node = Robot(MODEL, DynamicsSettings(**NAMED, **NOTHING | asked)), PublishersOnly()
+    settings = DynamicsSettings(**{"bodies": ("tool", "link7"), "publish": ()} | asked)
+    robot, node = Robot(MODEL, settings), PublishersOnly()
     outputs = Outputs(node)
     outputs.arrange(robot)
     return robot, outputs, node
@@ -80,30 +77,25 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
         outputs.publish(Time(sec=1), robot.evaluate(Q, qd), contact)
         assert node.sent.keys() == (set(topics) if known else set())
         assert {type(message) for message in node.sent.values()} <= {message_type(one.type)}
-    outputs.arrange(Robot(MODEL, DynamicsSettings(**NOTHING)))
+    outputs.arrange(Robot(MODEL, DynamicsSettings(publish=())))
     assert node.topics == {}
 
 
-def test_messages_hold_the_results_in_their_frames():
-    robot, outputs, node = arranged(**ASKED, joint_wrenches=("joint6", "flange_joint"))
+def test_messages_hold_the_results_in_their_frames_and_none_is_formed_without_subscriber():
+    joints = {"joint6": "link6", "flange_joint": "flange"}
+    robot, outputs, node = arranged(publish=PUBLISHED, joint_wrenches=tuple(joints))
     outputs.publish(Time(sec=1), robot.evaluate(Q, QD), Contact())
     messages = node.sent
     close = np.testing.assert_allclose
     close(messages["~/mass_matrix"].data, mbs.mass_matrix(MODEL, Q).ravel(), atol=1e-12)
     energies = [mbs.kinetic_energy(MODEL, Q, QD), mbs.potential_energy(MODEL, Q)]
     close(messages["~/energy"].data, energies, atol=1e-12)
-    W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7), joints=["joint6", "flange_joint"])
-    for expected, joint, link in zip(
-        W, ("joint6", "flange_joint"), ("link6", "flange"), strict=True
-    ):
+    W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7), joints=list(joints))
+    for expected, (joint, link) in zip(W, joints.items(), strict=True):
         message = messages[f"~/joint_wrench/{joint}"]
         assert message.header.frame_id == link
-        force, torque = message.wrench.force, message.wrench.torque
-        close([torque.x, torque.y, torque.z, force.x, force.y, force.z], expected, atol=1e-9)
-
-
-def test_topics_without_subscribers_are_not_formed():
-    robot, outputs, node = arranged(**ASKED)
+        close(wrench_of(message), expected, atol=1e-9)
+    node.sent.clear()  # nobody subscribes any more
     for publisher in outputs._publishers.values():
         publisher.get_subscription_count = lambda: 0
     outputs.publish(Time(sec=1), robot.evaluate(Q, QD), Contact())

@@ -4,12 +4,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
-from cases import mostly_slow
-from readings import formed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
@@ -20,10 +16,15 @@ from mbs_dynamics.errors import (
     UnknownBodyError,
     UnknownJointError,
 )
+from mbs_dynamics.lie import so3
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.base import BaseInput, BaseState
+from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import ModelManager, momentum_of
+from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
+from mbs_dynamics.ros.dynamics.robot import ModelManager
+from mbs_dynamics.ros.robot_description import model_of
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PENDULUM = """<robot name="pendulum">
@@ -33,6 +34,11 @@ PENDULUM = """<robot name="pendulum">
   <joint name="hinge" type="continuous">
     <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 NO_INERTIA = ((0.0,) * 3,) * 3
+
+
+def formed(results, name):
+    """Return what a message of an output of dynamics_node is filled with."""
+    return {one.name: one for one in OUTPUTS}[name].value(results, Contact(), 0)
 
 
 def manager(text=ARM7, **settings):
@@ -52,20 +58,6 @@ def kept_by(made):
     return [x for x in model.compiled.kernels.values() if isinstance(x, mbs.Kernel)]
 
 
-EXTRAS = {
-    "publish": (*DynamicsSettings().publish, "mass_matrix", "energy"),
-    "joint_wrenches": ("joint2", "flange_joint", "joint6"),
-}
-
-
-def test_without_velocities_there_is_only_what_needs_none():
-    made = manager(**EXTRAS)
-    found = made.robot.evaluate(np.zeros(7), None)
-    assert found["mass_matrix"] is not None
-    assert formed(found, "energy") is None
-    assert "joint_wrenches" not in found
-
-
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
@@ -83,7 +75,6 @@ def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ("", "begins with ''"),
         ("panda.urdf", "begins with 'panda.urdf'"),
         ("<robot", "robot_description|XML|xml"),
         ("<robot name='r'><link name='l'/></robot>", "no joint that moves"),
@@ -135,8 +126,7 @@ def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
     assert not made.retry()
 
 
-@pytest.mark.parametrize("gravity", [None, (1.0, 2.0, -9.0)])
-def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
+def test_gravity_is_in_the_axes_of_the_description_whatever_the_root():
     """As a parameter, and on the topic without a frame; a frame that is named is its own."""
     mounted = ARM7.replace("base_link", "arm_base").replace(
         "</robot>",
@@ -146,7 +136,7 @@ def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
     whole, below = (manager(mounted, root=root) for root in ("", "arm_base"))
     below.set_gravity(LinkGravity("world", (0.0, 0.0, -5.0)))
     for made in (whole, below):
-        made.set_gravity(LinkGravity("", gravity or (0.0, 0.0, -9.81)))
+        made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
     torques = [mbs.gravity_torques(made.robot.model, np.full(7, 0.3)) for made in (whole, below)]
     np.testing.assert_allclose(*torques, rtol=0, atol=1e-12)
     assert (whole.robot.root, below.robot.root) == ("world", "arm_base")
@@ -154,52 +144,13 @@ def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
     assert below.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
-ALL = {
-    **EXTRAS,
-    "publish": (*EXTRAS["publish"], "external_torques", "tool_wrench"),
-    "bodies": ("link6", "link4", "tool"),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "representation", mostly_slow([*mbs.REPRESENTATIONS, "auto"], ["hybrid", "auto"])
-)
-def test_one_kernel_gives_what_separate_ones_give(representation):
-    twists = representation != "mixed"
-    published = [one for one in ALL["publish"] if twists or one != "twists"]
-    made = manager(**ALL | {"representation": representation, "publish": tuple(published)})
-    made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
-    made.set_load(LinkLoad("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
-    model = mbs.Model.from_urdf(ARM7).with_gravity((1.0, 2.0, -9.0))
-    model = model.with_payload("tool", 2.0, (0.0, 0.1, 0.05))
-    q, qd = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7)
-    found = made.robot.evaluate(q, qd)
-    rep = "body_fixed" if representation == "auto" else representation
-    g, M = mbs.gravity_torques(model, q), mbs.mass_matrix(model, q)
-    close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
-    close(formed(found, "gravity_torques"), g)
-    close(formed(found, "bias_torques"), mbs.bias_torques(model, q, qd))
-    for k, body in enumerate(ALL["bodies"]):
-        J = mbs.jacobian(model, q, body, representation=rep)
-        close(found[f"jacobian_{k}"], J)
-        if twists:
-            close(found["twists"][k], J @ qd)
-    assert ("twists" in found) == twists
-    close(found["mass_matrix"], M)
-    energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)
-    close(formed(found, "energy"), energies)
-    W = mbs.joint_wrenches(model, q, qd, np.zeros(7), representation="body_fixed")
-    close(found["joint_wrenches"][[0, 2]], W[[1, 5]])
-    at_sensor = mbs.joint_wrenches(model, q, qd, np.zeros(7), joints=["flange_joint"])
-    close(found["joint_wrenches"][1], at_sensor[0])
-    close(momentum_of(found).p, M @ qd)
-    close(momentum_of(found).rate, mbs.coriolis_matrix(model, q, qd).T @ qd - g)
-    close(found["tool_jacobian"], mbs.jacobian(model, q, "link6", representation="body_fixed"))
-
-
 def test_all_that_a_message_takes_is_one_kernel():
-    made = manager(**ALL)
+    extra = ("mass_matrix", "energy", "external_torques", "tool_wrench")
+    made = manager(
+        publish=(*DynamicsSettings().publish, *extra),
+        joint_wrenches=("joint2", "flange_joint", "joint6"),
+        bodies=("link6", "link4", "tool"),
+    )
     kernels = kept_by(made)
     assert len(kernels) == 1
     made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
@@ -210,22 +161,6 @@ def test_all_that_a_message_takes_is_one_kernel():
         results(made)
         kernels = kept_by(made) if mass == 1.0 else kernels
     assert kept_by(made) == kernels
-
-
-@pytest.mark.parametrize(
-    ("gravity", "said"),
-    [
-        (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
-        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
-        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
-        (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
-    ],
-)
-def test_bad_gravity_is_refused(gravity, said):
-    made = manager(PENDULUM)
-    with pytest.raises(MbsError, match=said):
-        made.set_gravity(gravity)
-    assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
 def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
@@ -253,19 +188,117 @@ def test_what_a_new_robot_cannot_keep_is_said():
 
 
 @pytest.mark.parametrize(
-    ("load", "said"),
+    ("given", "said"),
     [
+        (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "must be at most 100"),
+        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid: the links that do not"),
+        (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
         (LinkLoad("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
         (LinkLoad("ceiling", 1.0, (0.0,) * 3, NO_INERTIA), "does not move"),
         (LinkLoad("rod", -1.0, (0.0,) * 3, NO_INERTIA), "mass must not be negative"),
-        (LinkLoad("rod", float("nan"), (0.0,) * 3, NO_INERTIA), "mass must be finite"),
         (LinkLoad("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
         (LinkLoad("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),
     ],
 )
-def test_bad_loads_are_refused(load, said):
+def test_bad_gravity_and_loads_are_refused(given, said):
     made = manager(PENDULUM)
     before = formed(results(made), "gravity_torques")
     with pytest.raises(MbsError, match=said):
-        made.set_load(load)
+        (made.set_load if isinstance(given, LinkLoad) else made.set_gravity)(given)
     np.testing.assert_array_equal(formed(results(made), "gravity_torques"), before)
+
+
+# -- a floating base -------------------------------------------------------------------------------
+
+MODEL = model_of(ARM7, floating_base=True)
+TILTED = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
+BASE = np.array([1.0, -2.0, 0.5, *TILTED])
+V = np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
+Q, QD = np.random.default_rng(5).uniform(-1.0, 1.0, (2, 7))
+
+
+def test_torques_and_the_wrench_on_the_base_are_those_of_the_model():
+    publish = (*DynamicsSettings().publish, "mass_matrix")
+    given = {"algorithm": "spatial", "bodies": ("link4",), "publish": publish}
+    robot = manager(floating_base=True, **given).robot
+    assert (robot.joint_names, robot.root) == (MODEL.joint_names[1:], "odom")
+    state = BaseState(BASE, V)
+    found = robot.evaluate(Q, QD, state)
+    q, qd = np.concatenate([BASE, Q]), np.concatenate([V, QD])
+    close = {"rtol": 1e-11, "atol": 1e-11}
+    h, g = mbs.bias_torques(MODEL, q, qd), mbs.gravity_torques(MODEL, q)
+    np.testing.assert_allclose(formed(found, "bias_torques"), h[6:], **close)
+    np.testing.assert_allclose(formed(found, "gravity_torques"), g[6:], **close)
+    np.testing.assert_allclose(formed(found, "base_wrench"), h[:6], **close)
+    np.testing.assert_allclose(found["mass_matrix"], mbs.mass_matrix(MODEL, q), **close)
+    assert found["twists"].shape == (1, 6)
+    at_rest = robot.evaluate(Q, None, state)
+    np.testing.assert_allclose(formed(at_rest, "base_wrench"), g[:6], **close)
+    assert formed(at_rest, "bias_torques") is None
+    weight = MODEL.total_mass * 9.81
+    assert np.linalg.norm(formed(at_rest, "base_wrench")[3:]) == pytest.approx(weight, rel=1e-3)
+
+
+def test_what_needs_a_fixed_base_or_joints_of_one_degree_of_freedom_is_refused():
+    for name in ("external_torques", "tool_wrench", "desired_torques"):
+        with pytest.raises(MbsError, match=f"floating_base.*{name}"):
+            DynamicsSettings(floating_base=True, publish=(name,))
+    text = ARM7.replace('type="revolute"', 'type="spherical"', 1)
+    with pytest.raises(ModelError, match=r"'joint1'.*spherical.*3"):
+        ModelManager(DynamicsSettings()).describe(text)
+
+
+def odometry(taken, frame="odom", child=MODEL.body_names[0], quaternion=TILTED, at=1.0):
+    return taken.odometry(frame, child, BASE[:3], quaternion, V, at)
+
+
+def test_odometry_states_the_base():
+    taken = BaseInput(MODEL, "odom")
+    assert taken.state(1.0, 0.5) is None
+    assert odometry(taken) == ""
+    for got, expected in zip(taken.state(1.2, 0.5), (BASE, V), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
+    assert taken.state(1.6, 0.5) is None
+    assert "must be that of the root link" in odometry(taken, child="elsewhere")
+    assert "'map'" in odometry(taken, frame="map")
+    assert "must be a unit quaternion" in odometry(taken, quaternion=2.0 * TILTED)
+    assert "not finite" in odometry(taken, quaternion=np.nan * TILTED)
+
+
+def test_an_inertial_sensor_states_orientation_and_rate_until_odometry_comes():
+    root = MODEL.body_names[0]
+    taken = BaseInput(MODEL, "robot/odom", "robot/")
+    omega = np.array([0.3, 0.2, -0.1])
+    assert taken.imu(f"robot/{root}", TILTED, omega, 1.0, 0.5) == ""
+    q, qd = taken.state(1.0, 0.5)
+    R = so3.from_quaternion(TILTED)
+    np.testing.assert_allclose(so3.from_quaternion(q[3:]), R, atol=1e-14)
+    np.testing.assert_array_equal(q[:3], np.zeros(3))
+    np.testing.assert_allclose(qd, [*omega, 0.0, 0.0, 0.0])
+    assert "those fixed to the base" in taken.imu("robot/tool", TILTED, omega, 1.0, 0.5)
+    assert "unit quaternion" in taken.imu("", np.zeros(4), omega, 1.0, 0.5)
+    assert odometry(taken, "robot/odom", f"robot/{root}", at=1.1) == ""
+    assert taken.imu("", TILTED, omega, 1.2, 0.5) == ""
+    np.testing.assert_allclose(taken.state(1.2, 0.5).qd, V)
+    assert taken.imu("", TILTED, omega, 1.7, 0.5) == ""
+    np.testing.assert_array_equal(taken.state(1.7, 0.5).qd[3:], np.zeros(3))
+
+
+def test_a_turned_sensor_is_turned_to_the_base():
+    text = ARM7.replace(
+        "</robot>",
+        f"""<link name="sensor"/><joint name="mount" type="fixed"><parent
+        link="{MODEL.body_names[0]}"/><child link="sensor"/><origin rpy="0.3 -0.2 1.1"/></joint>
+        </robot>""",
+    )
+    model = model_of(text, floating_base=True)
+    taken = BaseInput(model, "odom")
+    mounted = model.frames["sensor"].placement[:3, :3]
+    R = so3.from_quaternion(TILTED)
+    omega = np.array([0.3, 0.2, -0.1])
+    x = so3.to_quaternion(R @ mounted)
+    assert taken.imu("sensor", x, mounted.T @ omega, 1.0, 0.5) == ""
+    q, qd = taken.state(1.0, 0.5)
+    np.testing.assert_allclose(so3.from_quaternion(q[3:]), R, atol=1e-14)
+    np.testing.assert_allclose(qd[:3], omega, atol=1e-14)

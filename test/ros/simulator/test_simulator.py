@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The core of the simulator: its world against physics. No ROS here."""
+"""The core of the simulator: its world against physics, its commands and its pace. No ROS here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from robots import robot
 
 import mbs_dynamics as mbs
@@ -16,13 +18,20 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularErr
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World, damping_of_drives
+from mbs_dynamics.ros.simulator.world import (
+    LONGEST_LAG,
+    EffortCommands,
+    Pacer,
+    World,
+    damping_of_drives,
+)
 
 TEXT = robot_path("arm7").read_text(encoding="utf-8")
 ARM = mbs.Model.from_urdf(re.sub(r'friction="[^"]*"', 'friction="0"', TEXT))
 N = ARM.n
 START = (0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4)
 FREE = {"joint_damping": (0.0,)}
+NO_INERTIA = ((0.0,) * 3,) * 3
 PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
   <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -89,7 +98,7 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
-    simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))))
+    simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
     assert not simulated.carried(mbs.gravity_torques(model, q))
     simulated.brake(True)
     np.testing.assert_array_equal(simulated.state[1], 0.0)
@@ -164,27 +173,25 @@ def test_a_push_that_cannot_be_is_refused(link, W, error, said):
 
 
 def test_a_load_weighs_until_it_is_taken_off():
-    no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
     before = simulated._stepper.kernel
+
+    def held(model):
+        q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
+        np.testing.assert_allclose(q, START, atol=1e-9)
+
     for mass in (2.0, 3.0):
-        simulated.hang(LinkLoad("tool", mass, (0.0, 0.0, 0.05), no_inertia))
-        heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
+        simulated.hang(LinkLoad("tool", mass, (0.0, 0.0, 0.05), NO_INERTIA))
         assert [load.mass for load in simulated.loads] == [mass]
-        q = simulated.state[0].copy()
-        run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
-        np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
-    simulated.hang(LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+        held(ARM.with_payload("tool", mass, (0.0, 0.0, 0.05)))
+    simulated.hang(LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), NO_INERTIA))
     assert simulated.loads == []
-    run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
-    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    held(ARM)
     assert simulated._stepper.kernel is before  # at the last link nothing is compiled
-    simulated.hang(LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
-    heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
-    run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
-    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    simulated.hang(LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), NO_INERTIA))
+    held(ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1)))
     with pytest.raises(MbsError, match="no body 'rope'"):
-        simulated.hang(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+        simulated.hang(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
 
 
 def test_reset_goes_back_but_time_does_not():
@@ -195,13 +202,12 @@ def test_reset_goes_back_but_time_does_not():
     np.testing.assert_array_equal(simulated.state, [START, np.zeros(N)])
     assert simulated.time == pytest.approx(0.1)
     assert not simulated._wrenches.any()
-    simulated.push("link7", np.ones(6))
-    simulated.reset()
     simulated.push("link5", np.zeros(6))  # those before the reset do not come back with another
+    run(simulated, simulated.period)
     assert not simulated._wrenches.any()
 
 
-def test_a_simulation_gone_wrong_halts_until_it_is_reset():
+def test_a_simulation_gone_wrong_halts_where_it_is_until_it_is_reset(monkeypatch):
     simulated = world(mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"')))
     for _ in range(1000):
         if not simulated.advance(np.array([1e9])):
@@ -211,36 +217,84 @@ def test_a_simulation_gone_wrong_halts_until_it_is_reset():
     assert not simulated.advance(np.zeros(1))
     simulated.reset()
     assert simulated.advance(np.zeros(1))
-
-
-def test_a_step_that_fails_halts_it_where_it_is(monkeypatch):
-    simulated = world(**FREE, initial_positions=START)
-    run(simulated, 0.1)
     state = simulated.state
 
     def fails(*_):
         raise SingularError("the mass matrix is singular")
 
     monkeypatch.setattr(simulated._stepper, "step", fails)
-    assert not simulated.advance(np.zeros(N))
-    assert simulated.halted == "at 0.100 s: the mass matrix is singular"
-    assert simulated.time == pytest.approx(0.1)
+    assert not simulated.advance(np.zeros(1))
+    assert simulated.halted.endswith("the mass matrix is singular")
     np.testing.assert_array_equal(simulated.state, state)
 
 
 def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     """At the wall, under the torques of that gravity, the arm stays; a load comes meanwhile."""
-    wall = (9.81, 0.0, 0.0)
-    simulated = world(**FREE, initial_positions=START)
-    load = LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
+    given = FREE | {"initial_positions": START}
+    simulated, at_wall = world(**given), ARM.with_gravity((9.81, 0.0, 0.0))
     kernel = simulated._stepper.kernel
-    simulated.change(settings(**FREE, initial_positions=START, gravity=wall))
+    simulated.change(settings(**given, gravity=(9.81, 0.0, 0.0)))
     assert simulated._stepper.kernel is kernel
-    at_wall = ARM.with_gravity(wall)
     run(simulated, 0.5, lambda state: mbs.gravity_torques(at_wall, state[0]))
-    simulated.hang(load)
-    changed = settings(**FREE, initial_positions=START, gravity=wall, algorithm="spatial")
-    simulated.change(changed)
+    simulated.hang(LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
+    simulated.change(settings(**given, gravity=(9.81, 0.0, 0.0), algorithm="spatial"))
     loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(loaded, state[0]))
     np.testing.assert_allclose(q, START, atol=1e-9)
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def test_commands_stand_in_the_order_of_joints():
+    commands = EffortCommands(("a", "b", "c"), joints=("c", "a"))
+    assert commands.efforts.tolist() == [0.0, 0.0, 0.0]
+    commands.set([1.0, 2.0])
+    assert commands.efforts.tolist() == [2.0, 0.0, 1.0]
+    assert commands.given
+    commands.reset()
+    assert commands.efforts.tolist() == [0.0, 0.0, 0.0]
+    assert not commands.given
+
+
+@pytest.mark.parametrize(
+    ("efforts", "kind", "said"),
+    [
+        ([1.0], "length", "1 efforts for 2 joints: a, b"),
+        ([], "length", "0 efforts for 2 joints"),
+        ([1.0, np.nan], "not_finite", "b = nan"),
+        ([-np.inf, 0.0], "not_finite", "a = -inf"),
+        ([1e10, 0.0], "too_large", "a = 1e+10"),
+    ],
+)
+def test_bad_commands_are_refused_as_a_whole(efforts, kind, said):
+    commands = EffortCommands(("a", "b"))
+    commands.set([7.0, 8.0])
+    rejection = commands.set(efforts)
+    assert rejection.kind == kind
+    assert said in rejection.reason
+    assert commands.efforts.tolist() == [7.0, 8.0]
+
+
+# -- pace ------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0.0, 0.05), max_size=50), st.sampled_from([0.25, 1.0, 3.0]))
+def test_jitter_is_caught_up(pauses, factor):
+    pacer, now, done = Pacer(0.002 / factor, 100.0), 100.0, 0
+    for pause in pauses:
+        now += pause
+        due = pacer.due(now)
+        pacer.did(due)
+        done += due
+        assert abs(0.002 * done - factor * (now - 100.0)) <= 0.5 * 0.002 + 1e-9
+    assert pacer.skipped == 0
+
+
+def test_a_long_pause_is_given_up_and_said():
+    pacer = Pacer(0.002, 0.0)
+    due = pacer.due(3.0 * LONGEST_LAG)
+    assert due == round(LONGEST_LAG / 0.002)
+    pacer.did(due)
+    assert 0.002 * pacer.skipped == pytest.approx(2.0 * LONGEST_LAG)
+    assert pacer.due(3.0 * LONGEST_LAG + 0.002) == 1
