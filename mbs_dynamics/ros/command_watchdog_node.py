@@ -95,13 +95,14 @@ class CommandWatchdog:
 
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Raise ControllerError if the controllers cannot be used, before they are needed."""
-        self._leaps = False
         seen.find(self.effort)
+        leap = ""
         if self.settings.position_controller:
             seen.chain()
-            if leap := seen.leap(starts_from_command):
-                self._leaps = True
-                raise ControllerError(leap)
+            leap = seen.leap(starts_from_command)
+        self._leaps = bool(leap)  # kept while the controllers are not found
+        if leap:
+            raise ControllerError(leap)
 
 
 class CommandWatchdogNode(BaseNode):
