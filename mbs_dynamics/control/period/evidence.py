@@ -52,6 +52,10 @@ damping it comes up on the other side as far as it has sunk."""
 MODEL_ERROR = 0.2
 """Share of g by which the model may be wrong: an arm may rise slowly under the rest."""
 
+CONFIRMS = 0.25
+"""Largest difference of a measured effort that shows gravity torques to be right, as a share of the
+gravity torque of its joint."""
+
 FAST = 0.2
 """Mean speed in rad/s that a rising arm does not reach by an error of the model."""
 
@@ -90,6 +94,16 @@ def idle(effort: Any, p: Settings) -> Any:
     """Return the condition that efforts are next to nothing, or not known."""
     some = holds(p.commanded) & less(EFFORT_FLOOR * p.effort, abs(effort))
     return ~any_of(some) | any_of(isnan(effort) & holds(p.commanded))
+
+
+def confirm(effort: Any, needed: Any, p: Settings) -> Any:
+    """Return the condition that efforts (n,) are gravity torques (n,) within CONFIRMS.
+
+    Each joint that gravity loads is compared. Between this and :func:`disagreement` friction at
+    rest, or drives that carry a part of the weight, make a difference; the motion tells which.
+    """
+    loaded = holds(p.commanded) & less(LOADED * p.effort, abs(needed))
+    return ~any_of(loaded & less(CONFIRMS * abs(needed), abs(effort - needed)))
 
 
 def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
@@ -208,7 +222,8 @@ def weighed(
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 
     # whole torques that are not contradicted for some time are right
-    rests = (engaged & equal(s.mode, ON) & ~drives_hold) | (~engaged & less(s.whole_at, math.inf))
+    held = ~engaged & less(s.whole_at, math.inf) & confirm(exerted, g, p)
+    rests = (engaged & equal(s.mode, ON) & ~drives_hold) | held
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)
     proven = less_equal(WATCHED, now - alone_since)
 

@@ -248,7 +248,8 @@ def period(
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
-    supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
+    measures = measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p))
+    supported = supported | (measures & evidence.confirm(m.effort, g, p))
     start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
     resets = enables | grips
     s = after._replace(
