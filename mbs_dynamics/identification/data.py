@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
-from mbs_dynamics.identification.preparation import Stretch, prepared_all
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.preparation import prepared_all
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
 from mbs_dynamics.identification.torque_evidence import Torques
@@ -72,31 +73,51 @@ class Data(NamedTuple):
             stated = all("tau" in one.series.declared for one in stretches)
             given = _torques(torque_model, equations, columns, masses)
             stated_angles = all("q" in one.series.declared for one in stretches)
-            if stated_angles and (others := _of_ranges(torque_model, stretches, cutoff)):
-                declared = _torques(torque_model, others, columns, masses)
-                check_ranges(", ".join(names), given, declared)
+            q = np.concatenate([one.series.q for one in stretches])
+            for meaning, convert in shares_of_ranges(torque_model, q, stated=stated_angles):
+                others = []
+                for one in stretches:
+                    series = replace(one.series, q=convert(one.series.q), qd=None)
+                    signals = filtered(one._replace(series=series), cutoff)
+                    others.append(torque_model.equations(signals, cutoff))
+                shared = _torques(torque_model, others, columns, masses)
+                check_ranges(", ".join(names), given, shared, meaning)
             notes += check_torques(", ".join(names), given, stated=stated)
         return cls(torque_model, equations, cutoff, notes, names, independent)
 
 
-def _of_ranges(
-    torque_model: TorqueModel, stretches: Sequence[Stretch], cutoff: float
-) -> list[Equations]:
-    """Return the equations of positions in degrees taken as per cent of the ranges of joints.
+def shares_of_ranges(
+    torque_model: TorqueModel, q: FloatArray, *, stated: bool
+) -> Iterator[tuple[str, Callable[[FloatArray], FloatArray]]]:
+    """Yield what positions q (N, k) may be if they are shares of the ranges of joints.
 
-    There are none if joints have no ranges, or positions exceed 100.
+    Each is what to say, and a function from positions as they were read to those in rad or m. There
+    are none if joints have no ranges, or positions exceed them. Per cent are looked for where the
+    unit was ``stated``, as degrees: in rad they would be far beyond the limits.
     """
-    model, places = torque_model.model, torque_model.places
-    low, high = model.lower[places], model.upper[places]
-    converted = []
-    for one in stretches:
-        share = np.degrees(one.series.q) / 100.0
-        if not bounded(low, high).all() or np.abs(share).max() > 1.0:
-            return []
-        q = 0.5 * (low + high) + 0.5 * (high - low) * share
-        signals = filtered(one._replace(series=replace(one.series, q=q, qd=None)), cutoff)
-        converted.append(torque_model.equations(signals, cutoff))
-    return converted
+    places = torque_model.places
+    low, high = torque_model.model.lower[places], torque_model.model.upper[places]
+    if not bounded(low, high).all():
+        return
+    for unit, whole in ((1.0, 1.0), *([(np.pi / 180.0, 100.0)] if stated else ())):
+        for first in (-whole, 0.0):
+            if (q < unit * first).any() or (q > unit * whole).any():
+                continue
+
+            def convert(
+                x: FloatArray, unit: float = unit, first: float = first, whole: float = whole
+            ) -> FloatArray:
+                return np.asarray(low + (high - low) * (x / unit - first) / (whole - first))
+
+            kind, declared = "shares", ""
+            if whole == 100.0:
+                kind, declared = "per cent", " that were declared as degrees"
+            share = f"(p + {-first:g}) / {whole - first:g}" if first else f"p / {whole:g}"
+            yield (
+                f"{kind} of the ranges of the joints{declared}, {first:g} to {whole:g}: convert "
+                f"them to rad, as lower + (upper - lower) {share}",
+                convert,
+            )
 
 
 def _torques(

@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, shares_of_ranges
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_checks import check_torques, check_weight
+from mbs_dynamics.identification.torque_checks import (
+    check_ranges,
+    check_torques,
+    check_weight,
+)
 from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
@@ -89,10 +93,17 @@ class StillData(NamedTuple):
         free = ~stopped[:, ~held].any(axis=1)
         masses = [k for k in independent.columns if k < torque_model.rigid]
         columns = [own.column(f"tau_{name}") for name in own.joints]
-        gravity = equations.gravity
-        given = Torques(own.joints, columns, tau, gravity, gravity, masses=equations.A[..., masses])
+
+        def torques_of(equations: Equations) -> Torques:
+            gravity, columns_of = equations.gravity, equations.A[..., masses]
+            given = Torques(own.joints, columns, tau, gravity, gravity, masses=columns_of)
+            return given.part(free, ~held)
+
         if free.any() and not held.all():
-            given = given.part(free, ~held)
+            given = torques_of(equations)
+            for meaning, convert in shares_of_ranges(torque_model, q, stated="q" in own.declared):
+                other = torques_of(_equations(torque_model, convert(q), tau))
+                check_ranges(recording.name, given, other, meaning)
             notes += check_torques(recording.name, given, stated="tau" in own.declared)
         equations = _without(equations, stopped)
         offsets = torque_model.rigid + JOINT_TERMS.index("offset")

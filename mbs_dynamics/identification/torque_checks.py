@@ -300,11 +300,11 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     return [f"gravity torques of {named} have the opposite sign in the description"]
 
 
-def check_ranges(name: str, declared: Torques, others: Torques) -> None:
-    """Raise TimeSeriesError if torques belong to positions in per cent of the ranges of joints.
+def check_ranges(name: str, declared: Torques, others: Torques, meaning: str) -> None:
+    """Raise TimeSeriesError if torques belong to positions that are shares of the joints' ranges.
 
-    ``declared`` and ``others`` are the torques by positions in degrees, as declared, and in per
-    cent. Both are within all limits.
+    ``declared`` and ``others`` are the torques by positions as declared, and as such shares.
+    ``meaning`` says how to convert these.
     """
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
@@ -314,8 +314,7 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
     ):
         raise TimeSeriesError(
             f"{name}: the torques do not belong to the positions as declared. They would if these "
-            "are per cent of the ranges of the joints, -100 to 100, that were declared as degrees: "
-            "convert them to rad, as lower + (upper - lower) (p + 100) / 200"
+            f"are {meaning}"
         )
 
 
