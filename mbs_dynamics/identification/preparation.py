@@ -45,7 +45,12 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
     own, notes = series.of(model), list(series.notes)
     absent = [name for name in model.joint_names if name not in own.joints]
     if absent:
-        notes.append(f"assumed to be at rest, as they were not recorded: {', '.join(absent)}")
+        text = f"assumed to be at rest, as they were not recorded: {', '.join(absent)}"
+        used = own.sources.values()
+        others = [name for name in series.joints if series.column(f"q_{name}") not in used]
+        if others:
+            text += f"; the joints {', '.join(others)} of the recording are not in the model"
+        notes.append(text)
     if own.tau is None or np.isnan(own.tau).all():
         raise own.error(
             "holds no efforts; columns are tau_<joint>, or are declared, as in --columns "

@@ -22,14 +22,22 @@ def matched(
 
     Names match as wholes. If none does, numbers from 0 or 1 on count the joints of the model; else
     names match without a prefix or a suffix of whole words that all of them have, such as ``left_``
-    or ``/joint``, if more than half of the joints do. ``columns`` are the names that columns, such
-    as ``q_<name>``, have in the file. Raises TimeSeriesError if several sets of names
-    match equally well, UnknownJointError if none does.
+    or ``/joint``. More than half of the joints must match. ``columns`` are the names that columns,
+    such as ``q_<name>``, have in the file. Raises TimeSeriesError if several sets of names match
+    equally well or half of the joints or fewer match as wholes, UnknownJointError if none does.
     """
     called = {name: (columns or {}).get(f"q_{name}", f"q_{name}") for name in names}
     whole = {name: name for name in known if name in names}
-    if whole:
+    if 2 * len(whole) > min(len(set(names)), len(known)):
         return whole
+    if whole:
+        other = next(name for name in names if name not in whole)
+        missing = next(name for name in known if name not in whole)
+        raise TimeSeriesError(
+            f"{source}: has few joints of the model, only {listed(whole)} of {listed(known)}; it "
+            f"has {listed(names)}. Declare whose they are, as in --columns "
+            f"{called[other]}=q_{missing}"
+        )
     numbers = sorted(int(name) for name in names if name.isdigit())
     if len(numbers) == len(known) and numbers in (
         [*range(len(known))],
