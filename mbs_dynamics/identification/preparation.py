@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.plausibility import GAP, STILL, unwrapped
@@ -41,7 +41,7 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
 
     Raises TimeSeriesError for a recording without torques, or whose units are not plausible.
     """
-    check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
+    check_arm(model.joints, "recordings of joints")
     own, notes = series.of(model), list(series.notes)
     absent = [name for name in model.joint_names if name not in own.joints]
     if absent:
