@@ -38,6 +38,9 @@ STEADY = (0.5, 2.0)
 MOVES = 0.02
 """Motion in rad or m below which a joint is at rest."""
 
+REPEATED = 1e-6
+"""Distance of goals from positions, as a share of the motion, that no servo has."""
+
 SATURATED = 0.9
 """Share of the effort limit from which on a servo may not be a spring."""
 
@@ -153,6 +156,11 @@ def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
             )
         if moves < MOVES or told < MOVES:
             continue
+        if np.abs(goal - q).max() < REPEATED * moves:
+            raise own.error(
+                f"{column} repeats the positions of {name}: a servo that moves is apart from its "
+                f"goals. Record the goals that were sent, or declare {column}=none"
+            )
         slope = float(np.polyfit(goal, q, 1)[0])
         lag = float(np.median(goal - q))
         if not STEADY[0] < slope < STEADY[1] or abs(lag) > max(told, 0.3):
