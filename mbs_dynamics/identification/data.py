@@ -14,8 +14,12 @@ from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.preparation import prepared_all
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
-from mbs_dynamics.identification.torque_evidence import Torques
+from mbs_dynamics.identification.torque_checks import (
+    check_ranges,
+    check_torques,
+    check_weight,
+)
+from mbs_dynamics.identification.torque_evidence import SAMPLES, Torques
 from mbs_dynamics.identification.torque_model import (
     JOINT_TERMS,
     Equations,
@@ -25,6 +29,7 @@ from mbs_dynamics.identification.torque_model import (
 )
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
@@ -83,7 +88,21 @@ class Data(NamedTuple):
                 shared = _torques(torque_model, others, columns, masses)
                 check_ranges(", ".join(names), given, shared, meaning)
             notes += check_torques(", ".join(names), given, stated=stated)
+            _check_weight(", ".join(names), torque_model, equations)
         return cls(torque_model, equations, cutoff, notes, names, independent)
+
+
+def _check_weight(name: str, torque_model: TorqueModel, equations: Sequence[Equations]) -> None:
+    """Raise TimeSeriesError for torques of a load on a tool without the weight of the arm."""
+    A, b = stacked(equations)
+    gravity = np.concatenate([one.gravity for one in equations])
+    step = slice(None, None, -(-len(b) // SAMPLES))
+    A, b, gravity = A[step], b[step], gravity[step]
+    tau = b - A @ torque_model.described() + gravity
+    for tool in tools(torque_model.model):
+        body = 10 * torque_model.model.frames[tool].body
+        load = np.concatenate([A[..., body : body + 10], A[..., torque_model.rigid :]], axis=-1)
+        check_weight(name, tool, load, tau, gravity)
 
 
 def shares_of_ranges(

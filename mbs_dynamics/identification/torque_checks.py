@@ -329,7 +329,7 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
     both = np.column_stack([g.ravel(), tau.ravel()])
     rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
     freedom, size = g.size - columns.shape[1] - 1, float(rest @ rest)
-    if freedom <= 0 or size < NOT_OF_LOAD**2 * np.square(g).sum():
+    if freedom <= 0 or size <= NOT_OF_LOAD**2 * np.square(g).sum():
         return  # as of an arm that is a load itself
     share = float(left @ rest) / size
     deviation = float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))

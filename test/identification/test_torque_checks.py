@@ -146,6 +146,18 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     validate(wrong(), right)
 
 
+def test_a_load_without_the_weight_of_the_arm_is_no_arm():
+    """As of a driver that subtracts the gravity torques that it knows, without the load."""
+    loaded = TRUE.with_payload("tool", mass=1.5, com=(0.0, 0.0, 0.05))
+    t = np.arange(0.0, 12.0, 0.01)
+    q, qd, qdd = motion(t, 1)
+    tau = torques(q, qd, qdd, loaded)
+    right = TimeSeries(t, JOINTS, q, tau=tau)
+    without = replace(right, tau=tau - mbs.gravity_torques(TRUE, q))
+    refused(without, "a load on 'tool' alone explains the torques", "without gravity")
+    validate(TRUE, right)
+
+
 @pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
 @pytest.mark.parametrize(("first", "last"), [(-1.0, 1.0), (0.0, 1.0), (0.0, 100.0)])
 def test_positions_that_are_shares_of_the_ranges_are_named(first, last):
