@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as equations of the torques of their joints, which are checked here."""
+"""The equations of recordings: prepared, filtered, and with checked torques."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
-"""Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
+"""Candidates for the speed in rad/s or m/s at which Coulomb friction reaches 76 %."""
 
 
 class Data(NamedTuple):
-    """Recordings of the same joints as equations of their torques."""
+    """Recordings of the same joints, motions or still poses, as equations of their torques."""
 
     torque_model: TorqueModel
     equations: list[Equations]
-    cutoff: float
-    """Frequency in Hz below which torques are compared."""
-    notes: list[str]
-    names: tuple[str, ...]
-    """Names of the recordings."""
     independent: BaseParameters
-    """Parameters that motions of the joints may show."""
+    """Parameter combinations that such data can determine."""
+    notes: list[str]
+    cutoff: float = 0.0
+    """Frequency in Hz below which torques are compared; 0 for still poses."""
+    names: tuple[str, ...] = ()
+    """Names of the recordings of motions."""
 
     @classmethod
     def read(
@@ -59,10 +59,11 @@ class Data(NamedTuple):
         cutoff: float | None = None,
         check: bool = True,
     ) -> Data:
-        """Return prepared recordings, by default below a frequency that follows from the motion.
+        """Return the equations of motions, below ``cutoff`` in Hz.
 
-        Raises TimeSeriesError for recordings that cannot be used, and for torques that cannot be
-        those of the arm, unless ``check`` is False.
+        By default the cutoff frequency follows from the motion. Raises TimeSeriesError for
+        recordings that cannot be used and, unless ``check`` is False, for torques that cannot be
+        those of the arm.
         """
         model = model.loaded()
         stretches, notes = prepared_all(recordings, model)
@@ -72,14 +73,13 @@ class Data(NamedTuple):
         equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
         names = tuple(dict.fromkeys(one.series.name for one in stretches))
         independent = torque_model.independent()
-        masses = [place for place in independent.columns if place < torque_model.rigid]
         if check:
+            declared = frozenset.intersection(*(one.series.declared for one in stretches))
             columns = [stretches[0].series.column(f"tau_{joint}") for joint in joints]
-            stated = all("tau" in one.series.declared for one in stretches)
+            masses = [place for place in independent.columns if place < torque_model.rigid]
             given = _torques(torque_model, equations, columns, masses)
-            stated_angles = all("q" in one.series.declared for one in stretches)
             q = np.concatenate([one.series.q for one in stretches])
-            for meaning, convert in shares_of_ranges(torque_model, q, stated=stated_angles):
+            for meaning, convert in shares_of_ranges(torque_model, q, stated="q" in declared):
                 others = []
                 for one in stretches:
                     series = replace(one.series, q=convert(one.series.q), qd=None)
@@ -87,9 +87,9 @@ class Data(NamedTuple):
                     others.append(torque_model.equations(signals, cutoff))
                 shared = _torques(torque_model, others, columns, masses)
                 check_ranges(", ".join(names), given, shared, meaning)
-            notes += check_torques(", ".join(names), given, stated=stated)
+            notes += check_torques(", ".join(names), given, stated="tau" in declared)
             _check_weight(", ".join(names), torque_model, equations)
-        return cls(torque_model, equations, cutoff, notes, names, independent)
+        return cls(torque_model, equations, independent, notes, cutoff, names)
 
 
 def _check_weight(name: str, torque_model: TorqueModel, equations: Sequence[Equations]) -> None:
@@ -145,9 +145,10 @@ def _torques(
     columns: Sequence[str],
     masses: Sequence[int],
 ) -> Torques:
-    """Return the torques of a motion, to be checked, with the places of independent parameters."""
+    """Return the torques of a motion for the checks; ``masses`` are columns of A."""
     A, b = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
-    own = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
-    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., list(masses)])
+    joint_terms = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
+    used = A[..., list(masses)]
+    return Torques(torque_model.joints, columns, b, described, gravity, used, joint_terms)

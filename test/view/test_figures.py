@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from reference import assert_close
@@ -15,30 +13,20 @@ from mbs_dynamics.integrate import simulate, stop_events
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import figures
 
-pytest.importorskip("matplotlib")
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the figures that are made, which stay open; each must be closed by its maker."""
-    plt, made, closed = figures._pyplot(), [], []
+    """Return the figures that are saved."""
+    saved, save = [], Figure.savefig
 
-    def kept(make):
-        def call(*args, **named):
-            result = make(*args, **named)
-            made.append(result[0] if isinstance(result, tuple) else result)
-            return result
+    def kept(figure, *args, **named):
+        saved.append(figure)
+        save(figure, *args, **named)
 
-        return call
-
-    shown = SimpleNamespace(
-        subplots=kept(plt.subplots), figure=kept(plt.figure), close=closed.append
-    )
-    monkeypatch.setattr(figures, "_pyplot", lambda: shown)
-    yield made
-    for figure in made:
-        plt.close(figure)
-    assert closed == made
+    monkeypatch.setattr(Figure, "savefig", kept)
+    return saved
 
 
 def curves(axes):
