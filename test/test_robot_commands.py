@@ -124,3 +124,12 @@ def test_ends_of_sliders_contain_the_limits(x, unit):
         assert unit * lower - 1e-3 <= low <= unit * lower
         assert unit * upper <= high <= unit * upper + 1e-3
         assert [low, high] == [round(low, 3), round(high, 3)]
+
+
+def test_commands_for_arms_refuse_a_robot_without_joints(tmp_path, capsys):
+    robot, run = tmp_path / "block.urdf", tmp_path / "run.csv"
+    robot.write_text(f'<robot name="block"><link name="block">{INERTIAL}</link></robot>')
+    run.write_text("t,q_a,tau_a\n0,0,1\n0.1,0.1,2\n")
+    for words in (["excite", robot, "--out", tmp_path / "plan.csv"], ["validate", robot, run]):
+        assert main([str(word) for word in words]) == 1
+        assert "has no joint that moves" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from mbs_dynamics.control.motor_table import line_of, row_of
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
-from mbs_dynamics.model.coordinates import at_limits, check_single
+from mbs_dynamics.model.coordinates import at_limits, check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.yaml_files import yaml_text
@@ -132,7 +132,7 @@ def calibrate(
     units, joints without efforts, two motors on one joint, and efforts from which the drives
     subtract gravity; UnknownJointError for a name that is not a joint.
     """
-    check_single(model.joints, "calibration")
+    check_arm(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
         raise ArgumentError(
             "start has two motors on one joint; valid: tables with one: calibrate one by one"

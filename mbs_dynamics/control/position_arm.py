@@ -25,7 +25,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.torques import FRICTION_SPEED
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import bounded, check_single
+from mbs_dynamics.model.coordinates import bounded, check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import read_yaml_file
 
@@ -54,7 +54,7 @@ class PositionArm:
         friction_share: float = 0.7,
         most: float = 0.3,
     ) -> None:
-        check_single(model.joints, "position servos", instead="a model with a fixed base")
+        check_arm(model.joints, "position servos")
         without = [name for name in model.joint_names if name not in stiffness]
         if without:
             raise ArgumentError(f"stiffness must name all joints; {listed(without)} are missing")

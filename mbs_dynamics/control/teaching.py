@@ -25,7 +25,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.control.trajectory import RATE, Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import check_single, is_continuous
+from mbs_dynamics.model.coordinates import check_arm, is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 from mbs_dynamics.timeseries import TimeSeries
@@ -88,7 +88,7 @@ class Rig:
         acceleration: float = 20.0,
         torque: float = 0.8,
     ) -> None:
-        check_single(model.joints, "teaching", instead="a model with a fixed base")
+        check_arm(model.joints, "teaching")
         self.model, self.chosen = model.loaded(), bool(names)
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)

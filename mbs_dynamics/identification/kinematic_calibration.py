@@ -29,7 +29,7 @@ from mbs_dynamics.algorithms.kinematics import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
 
@@ -192,7 +192,7 @@ def calibrate_hold(
 
 def _positions(model: Model, postures: TimeSeries) -> FloatArray:
     """Return the positions (N, n) of all joints; joints without a recording are neutral."""
-    check_single(model.joints, "postures", instead="a model with a fixed base")
+    check_arm(model.joints, "postures")
     recorded = _untimed(postures).of(model)
     q = np.tile(model.neutral(within_limits=True), (len(recorded), 1))
     q[:, [model.joint_names.index(name) for name in recorded.joints]] = recorded.q

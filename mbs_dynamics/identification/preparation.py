@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.plausibility import GAP, STILL, unwrapped
@@ -41,11 +41,16 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
 
     Raises TimeSeriesError for a recording without torques, or with implausible units.
     """
-    check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
-    notes, series = list(series.notes), series.of(model)
+    check_arm(model.joints, "recordings of joints")
+    notes, every, series = list(series.notes), series, series.of(model)
     absent = [name for name in model.joint_names if name not in series.joints]
     if absent:
-        notes.append(f"assumed to be at rest, since they were not recorded: {', '.join(absent)}")
+        text = f"assumed to be at rest, since they were not recorded: {', '.join(absent)}"
+        used = series.sources.values()
+        others = [name for name in every.joints if every.column(f"q_{name}") not in used]
+        if others:
+            text += f"; the joints {', '.join(others)} of the recording are not in the model"
+        notes.append(text)
     if series.tau is None or np.isnan(series.tau).all():
         raise series.error(
             "holds no efforts; columns are tau_<joint>, or are declared, as in --columns "

@@ -39,6 +39,9 @@ FOLLOWS = (0.5, 2.0)
 MOVES = 0.02
 """Motion in rad or m below which a joint is at rest."""
 
+REPEATED = 1e-6
+"""Distance of goals from positions, as a share of the motion, that no servo has."""
+
 SATURATED, MOST_SATURATED = 0.9, 0.5
 """Share of the effort limit above which a servo may saturate, and largest share of such samples."""
 
@@ -152,6 +155,11 @@ def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
             )
         if moves < MOVES or commanded < MOVES:
             continue
+        if np.abs(goal - q).max() < REPEATED * moves:
+            raise series.error(
+                f"{column} repeats the positions of {name}: a servo that moves is apart from its "
+                f"goals. Record the goals that were sent, or declare {column}=none"
+            )
         slope = float(np.polyfit(goal, q, 1)[0])
         lag = float(np.median(goal - q))
         if not FOLLOWS[0] < slope < FOLLOWS[1] or abs(lag) > max(commanded, 0.3):

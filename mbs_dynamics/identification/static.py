@@ -15,10 +15,14 @@ import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data, shares_of_ranges
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_checks import check_torques, check_weight
+from mbs_dynamics.identification.torque_checks import (
+    check_ranges,
+    check_torques,
+    check_weight,
+)
 from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
@@ -86,9 +90,17 @@ class StillData(NamedTuple):
         free = ~stopped[:, ~mostly].any(axis=1)
         if free.any() and not mostly.all():
             columns = [poses.column(f"tau_{name}") for name in poses.joints]
-            masses = A[..., [k for k in independent.columns if k < rigid]]
-            given = Torques(poses.joints, columns, tau, gravity, gravity, masses)
-            given = given.part(free, ~mostly)
+            own = [k for k in independent.columns if k < rigid]
+
+            def torques_of(A: FloatArray) -> Torques:
+                g = A[..., :rigid] @ torque_model.described()[:rigid]
+                given = Torques(poses.joints, columns, tau, g, g, masses=A[..., own])
+                return given.part(free, ~mostly)
+
+            given, stated = torques_of(A), "q" in poses.declared
+            for meaning, convert in shares_of_ranges(torque_model, q, stated=stated):
+                other = torques_of(torque_model.at_rest(convert(q)))
+                check_ranges(recording.name, given, other, meaning)
             notes += check_torques(recording.name, given, stated="tau" in poses.declared)
         A = np.where(stopped[..., None], 0.0, A)
         tau, gravity = (np.where(stopped, 0.0, x) for x in (tau, gravity))

@@ -306,10 +306,11 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     return [f"gravity torques of {named} have the opposite sign in the description"]
 
 
-def check_ranges(name: str, declared: Torques, others: Torques) -> None:
-    """Raise TimeSeriesError if positions declared as degrees are per cent of the joint ranges.
+def check_ranges(name: str, declared: Torques, others: Torques, meaning: str) -> None:
+    """Raise TimeSeriesError if torques belong to positions that are shares of the joints' ranges.
 
-    ``declared`` and ``others`` are the torques with positions read as degrees and as per cent.
+    ``declared`` and ``others`` are the torques by positions as declared, and as such shares.
+    ``meaning`` says how to convert these.
     """
     one, other = Evidence(declared), Evidence(others)
     if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
@@ -319,8 +320,7 @@ def check_ranges(name: str, declared: Torques, others: Torques) -> None:
     ):
         raise TimeSeriesError(
             f"{name}: the torques do not belong to the positions as declared. They would if these "
-            "are per cent of the ranges of the joints, -100 to 100, that were declared as degrees: "
-            "convert them to rad, as lower + (upper - lower) (p + 100) / 200"
+            f"are {meaning}"
         )
 
 
@@ -335,7 +335,7 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
     both = np.column_stack([g.ravel(), tau.ravel()])
     rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
     freedom, size = g.size - columns.shape[1] - 1, float(rest @ rest)
-    if freedom <= 0 or size < NOT_OF_LOAD**2 * np.square(g).sum():
+    if freedom <= 0 or size <= NOT_OF_LOAD**2 * np.square(g).sum():
         return  # a load alone explains the gravity of the arm as well
     share = float(left @ rest) / size
     deviation = float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))

@@ -20,7 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.signals import Signals, low_pass
-from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 
 JOINT_TERMS = ("coulomb", "viscous", "inertia", "offset")
@@ -66,7 +66,7 @@ class TorqueModel:
     """v in rad/s or m/s, at which Coulomb friction reaches 76 % of its value."""
 
     def __post_init__(self) -> None:
-        check_single(self.model.joints, "identification", instead="a model with a fixed base")
+        check_arm(self.model.joints, "identification")
 
     @property
     def places(self) -> list[int]:

@@ -153,6 +153,16 @@ def check_single(joints: Sequence[Joint], what: str, *others: str, instead: str 
             )
 
 
+def check_arm(joints: Sequence[Joint], what: str) -> None:
+    """Raise ModelError unless there is a joint, and each has one degree of freedom.
+
+    ``what`` begins the message.
+    """
+    if not joints:
+        raise ModelError(f"{what}: the robot has no joint that moves")
+    check_single(joints, what, instead="a model with a fixed base")
+
+
 def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> FloatArray:
     """Return positions (..., nq) as finite floats, with quaternions of unit length.
 

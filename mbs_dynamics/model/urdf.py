@@ -19,6 +19,7 @@ from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
 from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.slips import tensor_slip, twin_slips
 from mbs_dynamics.model.urdf_elements import Inertial
 from mbs_dynamics.model.urdf_joint import (
     drivers,
@@ -123,6 +124,8 @@ class _Assembly:
             else:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
+        for link, message in twin_slips(self.inertias):
+            self.report(f"link {link!r}", message)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
@@ -231,8 +234,10 @@ def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]
     m = inertia.mass
     if inertial is None:
         return
-    for violation in inertia.violations():
-        yield f"{violation}; were the entries of the matrix written row by row?"
+    violations = inertia.violations()
+    yield from violations
+    if violations and inertial.inertia is not None and (slip := tensor_slip(inertial.inertia)):
+        yield slip
     yield from origin_warnings(inertial.origin, "inertial")
     if inertial.mass is None:
         yield "has an <inertial> without a mass; taken to be 0 kg"

@@ -26,6 +26,10 @@ Vector = tuple[float, float, float]
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
+VERSIONS = ("1", "1.0", "1.1", "1.2")
+"""Versions of URDF. In 1.2 joints with limits must state both ends; before, one that is absent is
+0."""
+
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Places of the attributes of a tensor of inertia."""
 
@@ -120,7 +124,7 @@ def read(
                 f"{where}: it contains <xacro:{element.tag}> in line {element.line}; expand it "
                 "with xacro first, or give the .xacro file to a command or launch file"
             )
-    if not (version := document.get("version") or "1").startswith("1"):
+    if (version := document.get("version") or "1.0") not in VERSIONS:
         raise UrdfError(f"{where}: the version of a URDF must be 1.0 to 1.2; got {quoted(version)}")
     name = document.get("name")
     if not name:
@@ -137,7 +141,11 @@ def read(
         if element.tag == "link":
             links[label] = reader.inertial(element)
         else:
-            joints[label] = reader.joint(element)
+            joints[label] = joint = reader.joint(element)
+            if version == "1.2" and joint.type in ("revolute", "prismatic"):
+                for end in ("lower", "upper"):
+                    if getattr(joint.limit, end, None) is None:
+                        raise reader.error(f"<limit> must state {end!r} in version 1.2 of URDF")
     return where, name, links, joints
 
 

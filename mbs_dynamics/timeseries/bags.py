@@ -17,7 +17,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed, missing_extra, shortened
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeriesError
-from mbs_dynamics.timeseries.tables import Columns
+from mbs_dynamics.timeseries.tables import Columns, check_names
 
 BAGS = (".db3", ".mcap", ".bag")
 """Endings of files of bags."""
@@ -189,6 +189,7 @@ def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, Floa
         groups.setdefault(tuple(message.name), []).append((when, message))
     series: dict[str, list[FloatArray]] = {}
     for names, rows in groups.items():
+        check_names(path, names)
         t = np.array([when for when, _ in rows])
         back = np.flatnonzero(np.diff(t) < -BACK)
         if len(back):

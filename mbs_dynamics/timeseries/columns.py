@@ -10,6 +10,7 @@ also applies to goals.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from math import pi
@@ -133,7 +134,7 @@ def unit_factor(kind: str, unit: str) -> float | None:
 
 def _factor(name: str, kind: str, unit: str) -> float:
     factor = unit_factor(kind, unit) if kind else 1.0
-    if factor is None or factor == 0.0:
+    if factor is None or factor == 0.0 or not math.isfinite(factor):
         word = WORDS[kind][0]
         raise TimeSeriesError(
             f"{quoted(name)} is in {quoted(unit)}; valid units are {listed(UNITS[kind])}, or a "

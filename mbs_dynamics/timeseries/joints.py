@@ -21,15 +21,23 @@ def matched(
     """Return the joint names of a file by those of a model, in the order of the model.
 
     Equal names match. If there are none, numbers from 0 or 1 are indices of the joints. Otherwise
-    names match without a common prefix or suffix of whole words, such as ``left_`` or ``/joint``,
-    if more than half of the joints match in this way. ``columns`` are the names in the file of
+    names match without a common prefix or suffix of whole words, such as ``left_`` or ``/joint``.
+    More than half of the joints must match. ``columns`` are the names in the file of
     columns such as ``q_<name>``, for messages. Raises TimeSeriesError if several sets of names
-    match equally well, UnknownJointError if none does.
+    match equally well or half of the joints or fewer are equal, UnknownJointError if none does.
     """
     called = {name: (columns or {}).get(f"q_{name}", f"q_{name}") for name in names}
     whole = {name: name for name in known if name in names}
-    if whole:
+    if 2 * len(whole) > min(len(set(names)), len(known)):
         return whole
+    if whole:
+        other = next(name for name in names if name not in whole)
+        missing = next(name for name in known if name not in whole)
+        raise TimeSeriesError(
+            f"{source}: has few joints of the model, only {listed(whole)} of {listed(known)}; it "
+            f"has {listed(names)}. Declare whose they are, as in --columns "
+            f"{called[other]}=q_{missing}"
+        )
     numbers = sorted(int(name) for name in names if name.isdigit())
     if len(numbers) == len(known) and numbers in (
         [*range(len(known))],

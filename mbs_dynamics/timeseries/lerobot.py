@@ -17,7 +17,7 @@ import numpy as np
 from mbs_dynamics.errors import listed, missing_extra, shortened
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeriesError
-from mbs_dynamics.timeseries.tables import Columns
+from mbs_dynamics.timeseries.tables import Columns, check_names
 
 INFO = Path("meta") / "info.json"
 
@@ -93,6 +93,7 @@ def _add(columns: Columns, feature: str, array: Any, description: dict[str, Any]
         names = next(iter(names.values()), None)
     if not names or len(names) != array.shape[1]:
         names = [str(k) for k in range(array.shape[1])]
+    check_names(columns.name, [str(name) for name in names])
     unit = description.get("unit", description.get("units"))
     for k, name in enumerate(map(str, names)):
         kind = FEATURES[feature]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,12 @@ def _cells(path: Path, lines: list[str], separator: str) -> list[list[str]]:
         raise TimeSeriesError(f"{path}: is not a table: {error}") from error
 
 
+def check_names(source: str | Path, joints: Sequence[str]) -> None:
+    """Raise TimeSeriesError if a name stands twice: which values are meant cannot be known."""
+    if twice := [name for name in joints if joints.count(name) > 1]:
+        raise TimeSeriesError(f"{source}: the names of joints have {quoted(twice[0])} twice")
+
+
 def read_npz(path: Path) -> Columns:
     """Return the columns of an archive of arrays.
 
@@ -138,6 +145,8 @@ def read_npz(path: Path) -> Columns:
         positions = [str(name) for name in np.ravel(other)]
     elif other is not None:
         arrays["positions"] = other
+    check_names(path, joints)
+    check_names(path, positions)
     lengths = {parsed(name).kind: len(x) for name, x in arrays.items() if x.ndim}
     count = lengths.get("t", max(lengths.values(), default=0))
     values: dict[str, Any] = {}

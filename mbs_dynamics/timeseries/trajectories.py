@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeries, TimeSeriesError
-from mbs_dynamics.timeseries.tables import Columns
+from mbs_dynamics.timeseries.tables import Columns, check_names
 from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TRAJECTORIES = (".yaml", ".yml")
@@ -62,6 +62,7 @@ def read_trajectory(path: Path) -> Columns:
             f"{path}: must be a JointTrajectory with joint_names, and points with time_from_start "
             f"and positions; {type(error).__name__}: {error}"
         ) from error
+    check_names(path, names)
     return Columns(str(path), values)
 
 

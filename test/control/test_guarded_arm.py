@@ -221,6 +221,22 @@ def test_each_change_is_an_event_once():
     assert len(loop.events) == 8
 
 
+@pytest.mark.parametrize("shares", [[0.4] * 7, [0, 0, 0, 0, 0, 1, 0]], ids=["all", "one joint"])
+def test_drives_that_carry_a_part_of_the_weight_are_found_before_the_arm_moves_far(shares):
+    """Their efforts are near those of gravity, so that the motion has to tell."""
+    loop = Loop()
+    loop.arm.step(loop.now, loop.bus.read())
+    assert loop.arm.hold(loop.now) == []
+    refused = []
+    for k in range(500):
+        if k == 100:
+            refused = loop.arm.enable(loop.now)
+        loop.bus.push[:] = np.array(shares) * mbs.gravity_torques(MODEL, loop.bus.q)
+        loop.run(PERIOD)
+    assert refused or loop.arm.fault.kind == "support"
+    assert loop.bus.moved < 0.1  # 1.3 rad under torques that such efforts verify
+
+
 @pytest.mark.long
 def test_a_joint_without_motor_must_be_fixed():
     rows = table()

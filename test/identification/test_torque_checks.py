@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_bench import JOINTS, TRUE, motion, recorded, torques, with_still_joints, wrong
+from robots import all_files, robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -16,6 +17,7 @@ from mbs_dynamics.identification import (
     fitted_gains,
     identify,
     identify_payload,
+    identify_static,
     validate,
 )
 from mbs_dynamics.identification.preparation import prepared
@@ -134,6 +136,41 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     with pytest.raises(TimeSeriesError, match="per cent of the ranges"):
         identify(TRUE, [declared])
     validate(wrong(), right)
+
+
+def test_a_load_without_the_weight_of_the_arm_is_no_arm():
+    """As of a driver that subtracts the gravity torques that it knows, without the load."""
+    loaded = TRUE.with_payload("tool", mass=1.5, com=(0.0, 0.0, 0.05))
+    t = np.arange(0.0, 12.0, 0.01)
+    q, qd, qdd = motion(t, 1)
+    tau = torques(q, qd, qdd, loaded)
+    right = TimeSeries(t, JOINTS, q, tau=tau)
+    without = replace(right, tau=tau - mbs.gravity_torques(TRUE, q))
+    refused(without, "a load on 'tool' alone explains the torques", "without gravity")
+    validate(TRUE, right)
+
+
+@pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
+@pytest.mark.parametrize(("first", "last"), [(-1.0, 1.0), (0.0, 1.0), (0.0, 100.0)])
+def test_positions_that_are_shares_of_the_ranges_are_named(first, last):
+    """Of a small arm with parallel axes other masses and offsets would nearly explain them."""
+    arm = mbs.Model.from_urdf(robot("so101.urdf"))
+    low, high, rng = arm.lower, arm.upper, np.random.default_rng(0)
+    share = rng.uniform(0.1, 0.9, (30, arm.n))
+    q = low + (high - low) * share
+    shares = first + (last - first) * share
+    stated = last > 1.0
+    tau = mbs.gravity_torques(arm, q) * (1.0 + 1e-3 * rng.normal(size=q.shape))
+    poses = TimeSeries(
+        np.arange(30.0),
+        arm.joint_names,
+        np.radians(shares) if stated else shares,
+        tau=tau,
+        declared=frozenset({"q"} if stated else ()),
+    )
+    with pytest.raises(TimeSeriesError, match=f"of the ranges .* {first:g} to {last:g}: convert"):
+        identify_static(arm, poses)
+    identify_static(arm, replace(poses, q=q))
 
 
 @pytest.mark.long

@@ -83,6 +83,18 @@ def test_commands_name_other_formats(command, tmp_path, capsys):
         assert len(error.splitlines()) == 1
 
 
-def test_a_version_that_does_not_exist_is_refused():
-    with pytest.raises(UrdfError, match=r"version of a URDF must be 1.0 to 1.2; got '2.0'"):
-        load(robot().replace('version="1.1"', 'version="2.0"'))
+@pytest.mark.parametrize("version", ["2.0", "1.3", "1.10", "one"])
+def test_a_version_that_does_not_exist_is_refused(version):
+    said = f"version of a URDF must be 1.0 to 1.2; got '{version}'"
+    with pytest.raises(UrdfError, match=said):
+        load(robot().replace('version="1.1"', f'version="{version}"'))
+
+
+@pytest.mark.parametrize("limit", ['<limit upper="1"/>', '<limit lower="-1"/>', ""])
+def test_version_1_2_needs_both_ends_of_a_range(limit):
+    text = robot(limit=limit)
+    load(text)
+    newer = text.replace('version="1.1"', 'version="1.2"')
+    with pytest.raises(UrdfError, match=r"joint 'j': <limit> must state '(lower|upper)'"):
+        load(newer)
+    load(newer.replace("revolute", "continuous"))

@@ -52,6 +52,7 @@ def test_whole_names_come_first():
         (["1", "2"], JOINTS, TimeSeriesError, "numbered 1, 2; the model has 7 joints"),
         ([f"{n}_deg" for n in JOINTS], JOINTS, TimeSeriesError, r"q_joint1_deg=q_joint1\[deg\]"),
         (["2", "4", "3"], JOINTS[:3], TimeSeriesError, "numbered 2, 3, 4"),
+        (["A", "B", "joint3"], JOINTS[:3], TimeSeriesError, "few joints .* q_A=q_joint1"),
     ],
 )
 def test_rejects_other_names(names, known, error, said):

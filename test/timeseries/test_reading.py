@@ -184,6 +184,16 @@ def test_objects_in_archives_are_not_loaded(tmp_path):
         TimeSeries.read(tmp_path / "run.npz")
 
 
+def test_names_of_joints_that_stand_twice_are_refused(tmp_path):
+    archive, points = tmp_path / "run.npz", tmp_path / "run.yaml"
+    np.savez(archive, t=T, q=np.column_stack([ONE, TWO]), joints=np.array(["a", "a"]))
+    point = "{positions: [1.0, 2.0], time_from_start: {sec: 1, nanosec: 0}}"
+    points.write_text(f"joint_names: [a, a]\npoints: [{point}]\n")
+    for path in (archive, points):
+        with pytest.raises(TimeSeriesError, match="the names of joints have 'a' twice"):
+            TimeSeries.read(path)
+
+
 def test_the_user_is_believed_before_the_file(tmp_path):
     path = table(tmp_path / "run.csv", "t,q_a [deg],q_b [deg]", (T, ONE, TWO))
     found = TimeSeries.read(path, columns={"q": "[rad]", "q_b [deg]": "q_b[mrad]"})

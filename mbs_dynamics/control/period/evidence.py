@@ -52,6 +52,10 @@ oscillates, and rises on the other side as far as it has sunk."""
 MODEL_ERROR = 0.2
 """Share of g by which the model may be wrong: an arm may rise slowly under the rest."""
 
+CONFIRMS = 0.25
+"""Largest difference of a measured effort that shows gravity torques to be right, as a share of the
+gravity torque of its joint."""
+
 FAST = 0.2
 """Mean speed in rad/s that a rising arm does not reach by an error of the model."""
 
@@ -95,6 +99,16 @@ def idle(effort: Any, p: Settings) -> Any:
 def per_limit(p: Settings) -> Any:
     """Return the reciprocal effort limits (n,), 0 for joints that are not commanded."""
     return select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0)
+
+
+def confirm(effort: Any, needed: Any, p: Settings) -> Any:
+    """Return the condition that efforts (n,) are gravity torques (n,) within CONFIRMS.
+
+    Each joint that gravity loads is compared. Between this and :func:`disagreement` friction at
+    rest, or drives that carry a part of the weight, make a difference; the motion tells which.
+    """
+    loaded = holds(p.commanded) & less(LOADED * p.effort, abs(needed))
+    return ~any_of(loaded & less(CONFIRMS * abs(needed), abs(effort - needed)))
 
 
 def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
@@ -212,7 +226,8 @@ def with_evidence(
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 
     # full torques without contradiction for some time are right
-    rests = (engaged & equal(s.mode, ON) & ~drives_hold) | (~engaged & less(s.whole_at, math.inf))
+    held = ~engaged & less(s.whole_at, math.inf) & confirm(exerted, g, p)
+    rests = (engaged & equal(s.mode, ON) & ~drives_hold) | held
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)
     proven = less_equal(WATCHED, now - alone_since)
 

@@ -243,7 +243,8 @@ def period(
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
-    supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
+    measures = measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p))
+    supported = supported | (measures & evidence.confirm(m.effort, g, p))
     start = select(at_rest & holds(p.starts_from_effort), m.effort, s.command)
     resets = enables | begins_hold
     s = after._replace(
