@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler import Kernel, call_mechanism, default_backend, trace
+from mbs_dynamics.compiler import Kernel, default_backend, trace
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.errors import BackendError, log_once
 
@@ -62,10 +62,10 @@ class Refusing:
 
 
 PROBLEMS = {
-    old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
-    no_new_code: "the system does not let new machine code run",
+    old_llvmlite: r"llvmlite.*0\.39\.1",
+    no_new_code: "new machine code",
 }
-MISSING = {no_llvmlite: r"the llvm backend needs llvmlite \(.*\); install it"}
+MISSING = {no_llvmlite: "needs llvmlite"}
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -77,8 +77,7 @@ def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, capl
     np.testing.assert_array_equal(kernels[0](np.arange(3.0)), [0.0, 2.0, 4.0])
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
-    assert record.message.startswith("kernels are plain Python: ")
-    assert call_mechanism("python") == record.message.removeprefix("kernels are ")
+    assert "plain Python" in record.message
 
 
 @pytest.mark.parametrize("problem", PROBLEMS | MISSING)
@@ -121,5 +120,5 @@ def test_a_process_that_may_not_run_new_code_uses_plain_python():
     assert done.returncode == 0, done.stderr
     backend, found, error = json.loads(done.stdout)
     assert (backend, found) == ("python", [2.0, 2.0, 2.0])
-    assert error.startswith("the system does not let new machine code run (Permission denied)")
+    assert "Permission denied" in error
     assert done.stderr.count("kernels are plain Python") == 1

@@ -21,11 +21,12 @@ from mbs_dynamics.compiler.runtime.machine import Code
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
-SHAPES = {"x": (7,), "A": (3, 9), "s": (), "e": (0, 2), "g": (2,)}
+SHAPES = {"x": (7,), "A": (3, 8), "s": (), "e": (0, 2), "g": (2,)}
+"""Rows shorter than a vector, of several vectors, of several and a rest, and empty ones."""
 
 
 def everything(x: Any, A: Any, s: Any, e: Any, g: Any) -> Any:
-    """Every operation there is; ports narrower and wider than any vector."""
+    """Every operation there is."""
     turned = [cos(sin(3.0 * x[k]) + x[k + 1]) - 2.0 * sin(x[k] * 5.0) for k in range(6)]
     chosen = [select(less(x[k], s[()]), x[k] / (A[0, k] + 4.0), -x[k]) for k in range(7)]
     size = sqrt(positive(x[0] * x[0] + g[0], "the size is not positive"))
@@ -86,7 +87,7 @@ def vector(request):
     return Code(PROGRAM, request.param)
 
 
-@pytest.mark.parametrize("extra", [0, 1, 2, 3, 5, 7, 8, 9, 16, 23])
+@pytest.mark.parametrize("extra", [0, 1, 3, 7, 8, 23])
 def test_any_number_of_lanes_and_of_states(kernel, vector, extra):
     count = vector.lanes + extra
     arrays = states((count,), extra)
