@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mechanisms import random_mechanism
 from reference import assert_close
+from twins import mixed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError
@@ -20,24 +21,9 @@ CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
 START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
 
 
-def floating(joints):
-    M, names = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3)), ["base", "first", "second"]
-    kinds = joint("free"), joint("revolute", axis=(0, 1, 0))
-    parts = [
-        Connection(
-            name=f"of {name}", joint=kinds[k > 0], body=name, M_body=M,
-            **({"parent": names[k - 1]} if k else {}),
-        )
-        for k, name in enumerate(names[: joints + 1])
-    ]  # fmt: skip
-    return mbs.Model.from_joints(parts)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("joints", [None, 0, 2])
+@pytest.mark.parametrize("model", [CHAIN, mixed(0, ("free", "revolute")).model], ids=["3", "free"])
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_a_motion_is_read_back_from_its_file(tmp_path, suffix, joints):
-    model = CHAIN if joints is None else floating(joints)
+def test_a_motion_is_read_back_from_its_file(tmp_path, suffix, model):
     control = {"control": lambda t, q, qd: -qd}
     motion = simulate(model, model.random_state().q, np.arange(model.n), duration=0.02, **control)
     motion.save(tmp_path / f"motion{suffix}")
