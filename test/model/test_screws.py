@@ -22,7 +22,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.screws import FRAMES
 
-SEEDS = range(6)
+SEEDS = range(4)
 
 
 def seen_from(C, X):

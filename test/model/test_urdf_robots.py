@@ -1,20 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of example-robot-data and the arm of this package, against Pinocchio."""
+"""The robots of example-robot-data, against Pinocchio."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from cases import mostly_slow
 from robots import MOTIONLESS, NAMELESS, robot, robot_files
 from urdf_reference import (
     assert_same_poses,
-    link_poses,
     load,
     notes,
     pin_inertia,
@@ -26,10 +23,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
-ARM7 = Path(__file__).parents[2] / "urdf" / "arm7.urdf"
 ROBOTS = robot_files()
 QUICK = (
     "allegro_left_hand.urdf", "baxter.urdf", "anymal-kinova.urdf", "icub.urdf", "kinova.urdf",
@@ -130,23 +125,3 @@ def test_a_robot_without_joints_loads_and_says_so(name):
 def test_a_robot_without_a_name_is_refused(name):
     with pytest.raises(UrdfError, match=r"ur3\.urdf.*name"):
         load(robot(name))
-
-
-def test_arm7_is_the_arm_that_its_comment_describes():
-    model, reference = Model.from_urdf(ARM7), pin_model(ARM7)
-    assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(15.4)
-    poses = link_poses(model, np.zeros(7))
-    assert all(np.array_equal(C[:3, :3], np.eye(3)) for name, C in poses.items() if name != "tool")
-    heights = {name: C[2, 3] for name, C in poses.items()}
-    assert heights["link4"] - heights["link2"] == pytest.approx(0.40)
-    assert heights["link6"] - heights["link4"] == pytest.approx(0.38)
-    assert heights["flange"] - heights["link2"] == pytest.approx(0.89)
-    axes = [tuple(joint.screw) for joint in model.joints]
-    z, y = (0, 0, 1, 0, 0, 0), (0, 1, 0, 0, 0, 0)
-    assert axes == [z, y, z, y, z, y, z]
-    data = reference.createData()
-    for seed in range(20):
-        q = model.random_state(seed).q
-        assert_same_poses(model, reference, q, q)
-        gravity = pin.computeGeneralizedGravity(reference, data, q)
-        assert (np.abs(gravity) < 0.5 * reference.effortLimit).all()
