@@ -4,22 +4,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import math
 import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 pytest.importorskip("matplotlib")
 
 
 def example(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module(f"examples.{name}")
 
 
 def order(found):
