@@ -14,7 +14,6 @@ test_back_ends.py.
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -28,7 +27,6 @@ from twins import MIXED, Twin, fixed, floating, mixed, with_rotors
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import derivative_of, series_of
-from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.joints import Connection, joint
@@ -309,34 +307,6 @@ def test_linearization_predicts_neighbouring_motions():
     now = np.concatenate([found, v1 - v0]) / (2 * size)
     dx = np.concatenate([dq, dv])
     assert_close((now - dx) / h, A @ dx + B @ dtau, 2e-3)
-
-
-def test_sensitivities_are_those_of_joints_in_place_of_parameters():
-    """A screw before a joint acts as a joint at rest: the derivative by its position."""
-    m = mixed(4).model
-    q, v, a = m.random_state(4)
-    screws = np.random.default_rng(5).normal(size=(m.nb, 6))
-    joints = [body.joint.name for body in m.bodies]
-    body, h = m.body_names[-1], 1e-6
-
-    def with_parameters(size):
-        bodies = []
-        for one, U in zip(m.bodies, screws, strict=True):
-            bodies.append(replace(one, home_rel=one.home_rel @ se3.exp(size * U)))
-        return replace(m, bodies=tuple(bodies))
-
-    more, less = with_parameters(h), with_parameters(-h)
-
-    def slope(f):
-        return (f(more) - f(less)) / (2 * h)
-
-    by_all = evaluated(mbs.torque_sensitivity, m, q, v, a, screws, joints).sum(-1)
-    assert_close(by_all, slope(lambda x: evaluated(mbs.inverse_dynamics, x, q, v, a)), 1e-7)
-    for rep in REPRESENTATIONS:
-        same = {"body": body, "representation": rep}
-        dJ = evaluated(mbs.jacobian_sensitivity, m, q, screws, joints=joints, **same).sum(-1)
-        found = slope(lambda x, same=same: evaluated(mbs.jacobian, x, q, **same))
-        assert_close(dJ, found, 1e-7, rep)
 
 
 @pytest.mark.parametrize("kind", ["schoenflies", "planar_screw", "planar_translation", "planar"])
