@@ -103,9 +103,4 @@ def test_operations_are_counted_by_kind():
         selections=1,
     )
     assert counts.total == 10
-    assert str(counts) == (
-        "10 operations (1 multiplications, 3 additions, 1 divisions, 1 square roots, "
-        "3 trigonometric, 1 selections)"
-    )
-    assert str(Operations()) == "0 operations"
     assert str(Operations(additions=2)) == "2 operations (2 additions)"

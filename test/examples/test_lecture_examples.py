@@ -50,14 +50,6 @@ def test_drifts_of_the_heavy_top():
         assert momentum < 1e-11 if name == "implicit_midpoint" else momentum > 1e-9, name
 
 
-def test_counts_grow_with_n():
-    counts = example("counts_over_n")
-    found = counts.counts(counts.mbs.inverse_dynamics, [3, 6, 9])
-    for values in found.values():
-        assert abs((values[2] - values[1]) / (values[1] - values[0]) - 1.0) < 0.1  # linear
-    assert min(found, key=lambda name: found[name][-1]) == "body_fixed"
-
-
 @pytest.mark.long
 def test_a_figure(tmp_path, monkeypatch):
     heavy_top = example("heavy_top")
