@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from cases import mostly_slow
 from interpreted import evaluated
-from mechanisms import ARM_URDF, MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 from robots import robot
 
@@ -17,9 +16,9 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import leaves
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-ARMS = {
-    "ur5_robot.urdf": ("wrist_3_joint", "tool0"),
-    "anymal_b_simple_description/robots/anymal.urdf": ("LF_KFE", "LF_FOOT"),
+ROBOTS = {
+    "ur5_robot.urdf": "tool0",
+    "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT",
 }
 FRAMES = {
     "body_fixed": pin.ReferenceFrame.LOCAL,
@@ -27,15 +26,6 @@ FRAMES = {
     "hybrid": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
 }
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
-
-
-def mechanism(name):
-    return mbs.Model.from_urdf(ARM_URDF) if name == "arm" else MECHANISMS[name].model
-
-
-most_cases_slow = pytest.mark.parametrize(
-    "name", mostly_slow([*MECHANISMS, "arm"], ["forest", "mimics"])
-)
 
 
 def motion_at(model, t, order, seed=0):
@@ -52,9 +42,9 @@ def along(function, h=2e-3):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
+@every_mechanism
 def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
-    model = mechanism(name)
+    model = MECHANISMS[name].model
     for order in (1, 2, 4):
         options = {"representation": representation}
 
@@ -68,10 +58,10 @@ def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
         assert_close(found, along(lower), 1e-9)
 
 
-@pytest.mark.parametrize("robot_name", ARMS)
-def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
-    _, link = ARMS[robot_name]
-    path = robot(robot_name)
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize(("name", "link"), ROBOTS.items())
+def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(name, link):
+    path = robot(name)
     model = mbs.Model.from_urdf(path)
     reference = pin.buildModelFromUrdf(str(path))
     data, frame = reference.createData(), reference.getFrameId(link)
@@ -94,11 +84,11 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
+@every_mechanism
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
-    model = mechanism(name)
+    model = MECHANISMS[name].model
     q, qd, qdd, qddd = motion_at(model, -0.4, 3)
-    link = leaves(model)[-1] if name != "arm" else "tool"
+    link = leaves(model)[-1]
     options = {"representation": representation}
     J = evaluated(mbs.jacobian, model, q, link, **options)
     Jd = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)

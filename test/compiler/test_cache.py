@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,43 +169,3 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     monkeypatch.setattr(machine_code, "_version", lambda: "another")
     kernel(6.0)
     assert len(stored) == len(set(stored)) == len(processor) + 2
-
-
-PROCESS = """
-import sys
-import numpy as np
-from mbs_dynamics.compiler import Kernel, sin, trace
-from mbs_dynamics.compiler.jit import cache
-
-stored = []
-store = cache.store
-cache.store = lambda *given: (stored.append(1), store(*given))
-kernels = [
-    Kernel(trace(lambda x: sin(x) * float(k + 2), {"x": (3,)}, name="f"), backend="llvm")
-    for k in range(5)
-]
-x = np.array([0.1, 0.2, -0.3])
-assert all(abs(kernel(x) - np.sin(x) * (k + 2)).max() < 1e-14 for k, kernel in enumerate(kernels))
-batch = kernels[0](np.tile(x, (1000, 1)))
-assert abs(batch - 2.0 * np.sin(x)).max() < 1e-14
-print(len(stored))
-"""
-
-
-@pytest.mark.process
-def test_processes_share_what_they_compile(place):
-    pytest.importorskip("llvmlite")
-    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-c", PROCESS]
-
-    def start() -> Any:
-        environment = os.environ | {"PYTHONPATH": path}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-
-    at_once = [start() for _ in range(3)]
-    outputs = [process.communicate()[0] for process in at_once]
-    assert [process.returncode for process in at_once] == [0, 0, 0]
-    assert all(int(output) <= 10 for output in outputs)
-    later = start()
-    assert later.communicate()[0] == "0\n"
-    assert later.returncode == 0

@@ -43,27 +43,8 @@ def old_llvmlite(patch):
     patch.setattr(llvmlite, "__version__", "0.39.1")
 
 
-def no_new_code(patch):
-    system = machine_code._process()
-    patch.setattr(machine_code, "_process", lambda: Refusing(system))
-
-
-class Refusing:
-    """The C library on a system that makes no memory executable."""
-
-    def __init__(self, system):
-        self.system = system
-
-    def __getattr__(self, name):
-        return getattr(self.system, name)
-
-    def mprotect(self, *_):
-        return -1
-
-
 PROBLEMS = {
     old_llvmlite: r"llvmlite.*0\.39\.1",
-    no_new_code: "new machine code",
 }
 MISSING = {no_llvmlite: "needs llvmlite"}
 

@@ -168,32 +168,6 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
 LARGE = machine.LEAST_STATES + 3
 
 
-@pytest.fixture
-def watched(monkeypatch):
-    """Says how often vector code ran."""
-    ran: list[int] = []
-    evaluate = Code.evaluate
-
-    def counting(self: Code, states: int, rows: Any) -> int:
-        if self.lanes > 1:
-            ran.append(states)
-        return evaluate(self, states, rows)
-
-    monkeypatch.setattr(Code, "evaluate", counting)
-    return ran
-
-
-def test_large_batches_run_as_vector_code(kernel, watched):
-    arrays = states((LARGE,))
-    wanted = one_by_one(kernel, arrays, (LARGE,))
-    assert not watched
-    close(kernel(*arrays), wanted)
-    assert watched == [LARGE]
-    fewer = [x[: machine.LEAST_STATES - 1] for x in arrays]
-    close(kernel(*fewer), [x[: machine.LEAST_STATES - 1] for x in wanted])
-    assert watched == [LARGE]
-
-
 def layouts(x: Any) -> dict[str, Any]:
     """The same states in other places in memory."""
     wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
