@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from backends import run_python
 
 from mbs_dynamics.compiler import Kernel, default_backend, trace
 from mbs_dynamics.compiler.jit import machine_code
@@ -19,7 +17,6 @@ from mbs_dynamics.errors import BackendError, log_once
 
 llvmlite = pytest.importorskip("llvmlite")
 PROGRAM = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -92,10 +89,7 @@ except mbs.BackendError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has PR_SET_MDWE")
 @pytest.mark.process
 def test_a_process_that_may_not_run_new_code_uses_plain_python():
-    environment = {name: x for name, x in os.environ.items() if name != "MBS_BACKEND"}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHON_JIT": "0"}  # CPython's own cannot run either
-    command = [sys.executable, "-c", HARDENED]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_python(HARDENED, MBS_BACKEND="", PYTHON_JIT="0")  # CPython's own cannot run either
     if done.returncode == 77:
         pytest.skip("Linux has no PR_SET_MDWE before 6.3")
     assert done.returncode == 0, done.stderr

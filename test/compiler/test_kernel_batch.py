@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import exact
@@ -14,7 +13,6 @@ import pytest
 from test_emitters import critical_angles
 
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
-from mbs_dynamics.compiler.codegen.llvm_sines import HALF_PI
 from mbs_dynamics.compiler.runtime import machine
 from mbs_dynamics.compiler.runtime.arguments import table_of
 from mbs_dynamics.compiler.runtime.machine import Code
@@ -104,13 +102,10 @@ def test_lanes_that_need_the_library(kernel, vector):
     x[rng.random(x.shape) < 0.05] *= 1e9
     x[rng.random(x.shape) < 0.02] = np.inf
     x[rng.random(x.shape) < 0.02] = np.nan
-    status, found = evaluated(vector, arrays)
-    assert status == 0 or np.isnan(x).any()
-    finite = [k for k in range(64) if not np.isnan(x[k, 0])]
-    arrays = [a[finite] for a in arrays]
+    x[np.isnan(x[:, 0]), 0] = 0.5  # which has to be a number
     status, found = evaluated(vector, arrays)
     assert status == 0
-    close(found, one_by_one(kernel, arrays, (len(finite),)))
+    close(found, one_by_one(kernel, arrays, (64,)))
 
 
 def test_nothing_is_written_beyond_the_states(vector):
@@ -134,14 +129,6 @@ def test_the_first_state_whose_guard_fails_is_said(vector):
                 arrays[0][k, 0] = np.nan
         status, _ = evaluated(vector, arrays)
         assert divmod(status - 1, 2) == (min(bad), guard - 1)
-
-
-def test_half_pi_is_split_as_the_reduction_needs_it():
-    exactly = Fraction("1.57079632679489661923132169163975144209858469968755291048747")
-    assert abs(sum(map(Fraction, HALF_PI)) - exactly) < Fraction(1, 2**105)
-    for part in HALF_PI[:2]:
-        for n in (2**27 - 1, 2**26 + 1, 63661977):
-            assert Fraction(part * n) == Fraction(part) * n
 
 
 def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):

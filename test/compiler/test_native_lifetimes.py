@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import tracemalloc
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from backends import run_python
 from native_bench import new_kernel, one_state, outcome, states
 from waiting import TIMEOUT
 
@@ -147,15 +146,7 @@ for seed in range(15):
 @pytest.mark.process
 def test_kernels_in_cycles_are_freed_in_any_order():
     """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
-    here = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
-    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", COLLECTED],
-        env=environment | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(COLLECTED, PYTHONMALLOC="malloc", MALLOC_PERTURB_="34")
     assert done.returncode == 0, done.stderr
 
 

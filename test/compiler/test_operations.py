@@ -54,12 +54,12 @@ OPERATIONS = {
 """Operations of this package, and what NumPy has for them."""
 
 
-def evaluated_by(evaluator: str, program: Program, folder: Any) -> Any:
-    """Return the results of all pairs, one by one."""
+def function_of(evaluator: str, program: Program, folder: Any) -> Any:
+    """Return the program as a function of numbers, by a back end or by exported C."""
     if evaluator != "exported":
-        return [Kernel(program, backend=evaluator)(x, y) for x, y in PAIRS.T]
+        return Kernel(program, backend=evaluator)
     function = c_function(program, folder)
-    return [found for status, found in (function(x, y) for x, y in PAIRS.T) if status == 0]
+    return lambda *numbers: function(*numbers)[1]
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
@@ -68,14 +68,15 @@ def test_values_are_those_of_numpy_in_every_back_end(evaluator, tmp_path):
         return {f"result{k}": each(x, y) for k, (each, _) in enumerate(OPERATIONS.values())}
 
     program = trace(lambda x, y: all_of_them(x[()], y[()]), dict.fromkeys("xy", ()), name="f")
+    function = function_of(evaluator, program, tmp_path)
     with np.errstate(all="ignore"):
         wanted = [of_numbers(*PAIRS) for _, of_numbers in OPERATIONS.values()]
         results = [[*all_of_them(*PAIRS).values()]]
     interpreted = [evaluate(program.module, {"x": x, "y": y})[0].values() for x, y in PAIRS.T]
-    for found in (interpreted, evaluated_by(evaluator, program, tmp_path)):
-        results.append(np.reshape([np.ravel([*each]) for each in found], (len(PAIRS.T), -1)).T)
+    for found in (interpreted, [function(x, y) for x, y in PAIRS.T]):
+        results.append(np.array([np.ravel([*each]) for each in found]).T)
     if evaluator != "exported":
-        results.append(Kernel(program, backend=evaluator)(*PAIRS))  # in lanes, if there are any
+        results.append(function(*PAIRS))  # in lanes, if there are any
     for found in results:
         for name, value, expected in zip(OPERATIONS, found, wanted, strict=True):
             value, expected = (np.asarray(x, dtype=float) for x in (value, expected))

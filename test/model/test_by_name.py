@@ -15,12 +15,6 @@ ARM = mbs.Model.from_urdf(ARM_URDF)
 WRENCH = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
 
 
-def test_vectors_by_joint():
-    first, *others = ARM.joint_names
-    q = ARM.vector({first: 0.5}, rest=-1.0)
-    assert q.tolist() == [0.5, *[-1.0] * len(others)]
-
-
 def test_wrenches_by_link_act_where_the_link_is():
     """The torques that hold them are J^T W with the Jacobian of the link, whatever its body."""
     q = ARM.random_state(3).q

@@ -62,12 +62,6 @@ def test_a_limit_that_is_not_stated_is_zero(kind):
     assert (other.lower[0], other.upper[0]) == (-0.7, 0.0)
 
 
-def test_a_joint_without_position_limits_has_none_and_a_note():
-    model = load(robot(limit='<limit effort="1" velocity="1"/>'))
-    assert (model.lower[0], model.upper[0]) == (-np.inf, np.inf)
-    assert any("neither a lower nor an upper limit" in note for note in notes(model))
-
-
 def test_a_version_that_does_not_exist_is_refused():
     with pytest.raises(UrdfError, match=r"version of a URDF must be 1.0 to 1.2; got '2.0'"):
         load(robot().replace('version="1.1"', 'version="2.0"'))
