@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS
+from native_bench import Subclass
 
 from mbs_dynamics.compiler import Kernel, positive, sin, sqrt, trace
 from mbs_dynamics.errors import ArgumentError, SingularError
@@ -60,10 +61,6 @@ def test_calls_by_position_and_by_name(kernel):
         kernel(*[x.copy() for x in (Q, A, S)]),
     ):
         close(found, wanted)
-
-
-class Subclass(np.ndarray):
-    """To be taken as the array that it is."""
 
 
 def variants(x: np.ndarray[Any, Any]) -> dict[str, Any]:

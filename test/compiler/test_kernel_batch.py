@@ -159,11 +159,8 @@ def layouts(x: Any) -> dict[str, Any]:
     """The same states in other places in memory."""
     wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
     last = np.ascontiguousarray(np.moveaxis(x, 0, -1))
-    spread = np.zeros((*last.shape[:-1], 2 * last.shape[-1]))[..., ::2]
-    spread[...] = last
     made = {
         "batch last": np.moveaxis(last, -1, 0),
-        "batch last, spread": np.moveaxis(spread, -1, 0),
         "backwards": np.ascontiguousarray(x[::-1])[::-1],
         "Fortran": np.asfortranarray(x),
         "swapped": x.astype(">f8"),

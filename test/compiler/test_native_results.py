@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import random
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -39,17 +38,6 @@ def test_a_result_that_nobody_has_comes_again():
         addresses.add(found.ctypes.data)
         assert np.array_equal(found, 2.0 * x_of(k))
     assert len(addresses) == 2  # one is still in found while the next is made
-
-
-def test_results_held_at_random_stay_as_they_are():
-    kernel, choose = kernel_of(), random.Random(7)
-    held: dict[int, Any] = {}
-    for k in range(5_000):
-        held[k] = kernel(x_of(k))
-        while len(held) > choose.choice((0, 1, 2, 3, 8)):
-            del held[choose.choice(list(held))]
-        for when, found in held.items():
-            assert np.array_equal(found, 2.0 * x_of(when))
 
 
 HOLDERS: dict[str, Callable[[Any], Any]] = {

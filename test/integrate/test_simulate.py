@@ -252,6 +252,9 @@ def test_a_torque_that_is_not_finite(method):
     if method != "dormand_prince":  # whose steps look further ahead
         assert motion.t[-1] > 0.008
     assert np.isfinite(motion.q).all()
+    tau = motion.series.tau  # without the state for which there is none
+    assert len(tau) >= len(motion) - 1
+    assert_close(tau, np.zeros(tau.shape))
 
 
 def test_tolerances_that_cannot_be_met():
@@ -280,6 +283,7 @@ def test_a_singular_mass_matrix():
         with pytest.raises(SimulationError, match="'joint2'") as caught:
             simulate(model, [0.0, 0.0], duration=0.1, method=method)
         assert np.isnan(caught.value.motion.qdd).all()
+        assert caught.value.motion.series.qdd is None
         assert len(caught.value.motion) == 1
 
 

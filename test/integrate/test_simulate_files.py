@@ -7,14 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mechanisms import random_mechanism
-from reference import assert_close
 from twins import mixed
 
-import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, SimulationError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
-from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.timeseries import TimeSeries
 
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
@@ -46,25 +43,3 @@ def test_a_batch_and_other_endings_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match=r"\.csv or \.npz"):
         simulate(CHAIN, *START, duration=0.01).save(tmp_path / "motion.bag")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_failed_simulation_is_motion_data_up_to_its_failure():
-    def law(t, q, qd):
-        return np.full(3, np.nan if t > 0.0055 else 0.5)
-
-    with pytest.raises(SimulationError) as caught:
-        simulate(CHAIN, *START, duration=0.02, control=law)
-    series = caught.value.motion.series
-    assert series.t[-1] == pytest.approx(0.005)
-    assert_close(series.tau, np.full((6, 3), 0.5))
-
-
-def test_accelerations_that_are_unknown_are_left_out():
-    massless = mbs.spatial_inertia(0.0, (0.0, 0.0, 0.0), np.zeros((3, 3)))
-    part = Connection(name="a", joint=joint("revolute", axis=(0, 1, 0)), body="a", M_body=massless)
-    model = mbs.Model.from_joints([part])
-    with pytest.raises(SimulationError) as caught:
-        simulate(model, [0.1], duration=0.01)
-    series = caught.value.motion.series
-    assert series.qdd is None
-    assert_close(series.q, [[0.1]])

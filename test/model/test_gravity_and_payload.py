@@ -96,6 +96,3 @@ def test_one_payload_per_link():
     riap = model.with_payload("upper", 1.0).with_payload("lower", **LOAD)
     assert pair.payloads.bodies == riap.payloads.bodies == (0, 1)
     np.testing.assert_array_equal(pair.payloads.parameters, riap.payloads.parameters)
-    alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
-    upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)
-    assert_close(mbs.gravity_torques(pair, q), upper + lower - empty, 1e-13)

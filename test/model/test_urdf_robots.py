@@ -13,7 +13,6 @@ from robots import MOTIONLESS, NAMELESS, robot, robot_files
 from urdf_reference import (
     assert_same_poses,
     load,
-    notes,
     pin_inertia,
     pin_model,
     pin_positions,
@@ -91,11 +90,6 @@ def assert_all_mass_is_accounted_for(name, model, reference):
     moving = sum(body.inertia.mass for body in model.bodies)
     grounded = sum(m for name, m in stated.items() if model.frames[name].body == GROUND)
     assert moving + grounded == pytest.approx(sum(stated.values()), rel=1e-12)
-    own = set(model.body_names)
-    said = " ".join(notes(model))
-    for link, mass in stated.items():
-        if mass > 0.0 and link not in own:
-            assert f"link '{link}': {mass:g} kg " in said
 
 
 @pytest.mark.parametrize("name", mostly_slow(ROBOTS, [x for x in ROBOTS if x.endswith(QUICK)]))
