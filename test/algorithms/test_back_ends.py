@@ -34,11 +34,9 @@ legged robots on floating bases."""
 
 FEW_JOINTS = {
     "no joint": (),
-    "one joint": ("revolute",),
     "free body": ("free",),
     "gantry": ("prismatic", "prismatic", "prismatic"),
-    "planar": ("planar", "revolute"),
-    "ball": ("spherical", "cylindrical"),
+    "ball": ("spherical", "planar"),
 }
 
 

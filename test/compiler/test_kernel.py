@@ -130,6 +130,7 @@ WRONG_CALLS = [
     ((Q, A), {"q": Q}, "'q'"),
     ((Q, A.T, S), {}, r"A.*\(3, 2\).*\(2, 3\)"),
     ((1.0, A, S), {}, r"q.*\(\).*\(3,\)"),
+    ((Q, [[1.0], [2.0, 3.0]], S), {}, "A"),
     ((np.zeros((4, 3)), np.zeros((5, 2, 3)), S), {}, r"q \(4, 3\), A \(5, 2, 3\), s \(\)"),
     ((Q > 0, A, S), {}, "q.*bool"),  # which NumPy would convert
     ((Q.astype("m8[s]"), A, S), {}, "q.*timedelta64"),

@@ -91,6 +91,9 @@ def test_a_floating_base_moves_the_root_link():
     assert model.total_mass == pytest.approx(Model.from_urdf(text).total_mass + 2.0)
     alone = Model.from_urdf(f'<robot name="r">{link("a")}</robot>', floating_base=True)
     assert (alone.nq, alone.nb) == (7, 1)
+    taken = chain(("floating_base", "revolute", ORIGIN + STATED))
+    names = Model.from_urdf(taken, floating_base=True).joint_names
+    assert names == ("floating_base_", "floating_base")
     floating = chain(("j", "fixed", ORIGIN), ("f", "floating", ORIGIN))
     with pytest.raises(ArgumentError, match=r"floating_base.*'f'"):
         Model.from_urdf(floating, floating_base=True)

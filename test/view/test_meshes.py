@@ -27,7 +27,8 @@ URDF = """
   </joint>
   <link name="l1">
     <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-    <visual><geometry><mesh filename="{mesh}" scale="2 2 2"/></geometry></visual>
+    <visual><geometry><mesh filename="{mesh}" scale="2 2 2"/></geometry>
+      <material name=""><color rgba="1 0 0 1"/></material></visual>
   </link>
   <joint name="j2" type="fixed"><parent link="l1"/><child link="tool"/>
     <origin xyz="0.3 0 0"/></joint>
@@ -109,6 +110,8 @@ def test_a_link_in_a_package_may_lead_out_of_it(cube, tmp_path):
 def test_nothing_is_fetched_from_a_network():
     with pytest.raises(FileNotFoundError, match="downloaded"):
         find_mesh("https://example.com/a.stl", None, ())
+    with pytest.raises(FileNotFoundError, match=r"'http://\[/a\.stl'"):
+        find_mesh("http://[/a.stl", None, ())
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,9 @@ def look(folder, name, contents):
 @pytest.mark.parametrize(
     ("name", "contents", "said"),
     [
+        ("a.stl", b"", ""),
         ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
+        ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 0\nend_header\n", ""),
         ("a.dae", b"<COLLADA/>", ""),
         ("a.zae", b"", "must end in .stl"),
     ],

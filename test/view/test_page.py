@@ -329,6 +329,16 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
     connection.close()
 
 
+def test_the_default_port_is_a_free_one():
+    first = Page(ARM, PageOptions(robot_path("arm7")))
+    second = Page(ARM, PageOptions(robot_path("arm7")))
+    try:
+        assert first.address != second.address
+    finally:
+        first.close()
+        second.close()
+
+
 def test_the_layers_are_those_that_are_named():
     page = Page(ARM, PageOptions(layers=["twist"], port=0))
     try:
