@@ -47,10 +47,7 @@ def test_a_cantilever(representation):
     model = mbs.Model.from_screws([-1, 0], homes, screws, M, frame="body_fixed")
     load = np.zeros((2, 6))
     load[1] = mbs.convert_wrench(  # 7 N downwards and 4 N sideways, one metre beyond the joint
-        [0.0, 7.0, 4.0, 0.0, 4.0, -7.0],
-        homes[0] @ homes[1],
-        source="hybrid",
-        target=representation,
+        [0.0, 7.0, 4.0, 0.0, 4.0, -7.0], homes[0] @ homes[1], source="hybrid", target=representation
     )
     rest = [np.zeros(2)] * 3
     expected = [

@@ -16,10 +16,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import leaves
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-ROBOTS = {
-    "ur5_robot.urdf": "tool0",
-    "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT",
-}
+ROBOTS = {"ur5_robot.urdf": "tool0", "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT"}
 FRAMES = {
     "body_fixed": pin.ReferenceFrame.LOCAL,
     "spatial": pin.ReferenceFrame.WORLD,

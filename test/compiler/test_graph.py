@@ -95,12 +95,7 @@ def test_operations_are_counted_by_kind():
 
     counts = trace(all_kinds, {"x": (3,)}, name="all_kinds").operations
     assert counts == Operations(
-        multiplications=1,
-        additions=3,
-        divisions=1,
-        square_roots=1,
-        trigonometric=3,
-        selections=1,
+        multiplications=1, additions=3, divisions=1, square_roots=1, trigonometric=3, selections=1
     )
     assert counts.total == 10
     assert str(Operations(additions=2)) == "2 operations (2 additions)"

@@ -8,15 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import (
-    ORDINARY,
-    SHAPES,
-    Pretender,
-    Subclass,
-    new_kernel,
-    outcome,
-    same,
-)
+from native_bench import ORDINARY, SHAPES, Pretender, Subclass, new_kernel, outcome, same
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel

@@ -36,8 +36,7 @@ def test_a_mass_comes_to_rest_at_the_depth_of_its_weight():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("method", "damping"),
-    [("rk4", 100.0), ("semi_implicit_euler", 0.0), ("dormand_prince", 0.0)],
+    ("method", "damping"), [("rk4", 100.0), ("semi_implicit_euler", 0.0), ("dormand_prince", 0.0)]
 )
 def test_an_arm_that_falls_on_a_table_gains_no_energy_and_is_not_pulled(method, damping):
     table = ContactPlanes(

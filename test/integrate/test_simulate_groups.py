@@ -193,11 +193,12 @@ def test_bad_states_are_refused():
     model, (q, qd) = MODELS["floating"], start("floating")
     wrong = q.copy()
     wrong[3:7] *= 1.01
-    with pytest.raises(ArgumentError, match="j0"):
-        simulate(model, wrong, qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"q.*\(10,\).*\(12,\)"):
-        simulate(model, q[:10], qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"qd.*\(12,\).*\(10,\)"):
-        simulate(model, q, q, duration=0.1)
+    for state, said in (
+        ((wrong, qd), "j0"),
+        ((q[:10], qd), r"q.*\(10,\).*\(12,\)"),
+        ((q, q), r"qd.*\(12,\).*\(10,\)"),
+    ):
+        with pytest.raises(ArgumentError, match=said):
+            simulate(model, *state, duration=0.1)
     with pytest.raises(SimulationError):
         simulate(model, q, qd, duration=10.0, step=0.01, control=lambda t, q, qd: qd * 1e3)

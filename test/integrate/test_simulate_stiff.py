@@ -113,8 +113,7 @@ def test_weight_of_the_end_makes_rates_decay_like_the_exponential():
 
 @pytest.mark.parametrize("method", [*FIXED, "dormand_prince"])
 @pytest.mark.parametrize(
-    ("duration", "step", "steps"),
-    [(2.0, 2.0, 1), (0.031, 1e-3, 31), (0.3, 0.1, 3), (0.7, 0.1, 7)],
+    ("duration", "step", "steps"), [(2.0, 2.0, 1), (0.031, 1e-3, 31), (0.3, 0.1, 3), (0.7, 0.1, 7)]
 )
 def test_a_simulation_ends_when_it_was_asked_to(duration, step, steps, method):
     model, forces = slider(2.0), JointForces.of(slider(2.0), damping=0.3, friction=0.0)

@@ -176,7 +176,7 @@ def test_names_and_order_of_bodies_and_joints():
             Connection(name="knee", joint=made("revolute"), body="shank", M_body=M, parent="thigh"),
             Connection(name="rail", joint=made("cylindrical"), body="cart", M_body=M),
             Connection(name="aid", joint=made("prismatic"), body="load", M_body=M, parent="cart"),
-        ],
+        ]
     )
     assert model.joint_names == ("hip", "knee", "rail", "aid")
     assert velocity_names(model.joints)[:4] == ("hip[0]", "hip[1]", "hip[2]", "knee")

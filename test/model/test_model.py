@@ -93,15 +93,9 @@ def test_mimics_share_coordinates():
     ("bodies", "said"),
     [
         ([body("a"), body("a", joint_name="other", coordinate=1)], r"body names.*\['a'\]"),
-        (
-            [body("a"), body("b", joint_name="to_a", coordinate=1)],
-            r"joint names.*\['to_a'\]",
-        ),
+        ([body("a"), body("b", joint_name="to_a", coordinate=1)], r"joint names.*\['to_a'\]"),
         ([body("a", 0)], r"body 'a'.*0.*0"),
-        (
-            [body("a", 1), body("b", coordinate=1)],
-            "index 0 and the parent 1",
-        ),
+        ([body("a", 1), body("b", coordinate=1)], "index 0 and the parent 1"),
         ([body("a", -2)], r"body 'a'.*0.*-2"),
     ],
 )

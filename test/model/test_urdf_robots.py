@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 from robots import MOTIONLESS, NAMELESS, robot, robot_files
-from urdf_reference import (
-    assert_same_poses,
-    load,
-    pin_inertia,
-    pin_model,
-    pin_positions,
-)
+from urdf_reference import assert_same_poses, load, pin_inertia, pin_model, pin_positions
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import UrdfError
