@@ -62,19 +62,6 @@ def test_point(scene):
     check(moving.point_rate, local[:3], local_rate[:3], scene.V_P, (scene.to_P @ xd)[:3])
 
 
-def test_vector(scene):
-    a, ad = scene.rng.normal(size=(2, 3))
-    x, xd = scene.X[:3, :3] @ a, scene.Xd[:3, :3] @ a + scene.X[:3, :3] @ ad
-    R, Rd = scene.to_P[:3, :3], scene.to_P_rate[:3, :3]
-    check(moving.vector_rate, R @ x, Rd @ x + R @ xd, scene.V_P, R @ xd)
-
-
-def test_pose(scene):
-    local = scene.to_P @ scene.X
-    local_rate = scene.to_P_rate @ scene.X + scene.to_P @ scene.Xd
-    check(moving.pose_rate, local, local_rate, scene.V_P, scene.to_P @ scene.Xd)
-
-
 def test_screw(scene):
     """(A 4): a screw that changes on a body, in the inertial frame Ad_X of it."""
     b, bd = scene.rng.normal(size=(2, 6))

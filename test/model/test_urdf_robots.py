@@ -9,11 +9,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from cases import mostly_slow
-from robots import MOTIONLESS, NAMELESS, robot, robot_files
+from robots import MOTIONLESS, robot, robot_files
 from urdf_reference import assert_same_poses, load, pin_inertia, pin_model, pin_positions
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.representation.tree import Tree
@@ -107,9 +106,3 @@ def test_a_robot_without_joints_loads_and_says_so(name):
     assert np.array_equal(mbs.forward_kinematics(model, [], bodies=[base])[0], np.eye(4))
     assert mbs.gravity_torques(model, []).shape == (0,)
     assert mbs.jacobian(model, [], base).shape == (6, 0)
-
-
-@pytest.mark.parametrize("name", NAMELESS)
-def test_a_robot_without_a_name_is_refused(name):
-    with pytest.raises(UrdfError, match=r"ur3\.urdf.*name"):
-        load(robot(name))
