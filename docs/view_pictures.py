@@ -29,8 +29,7 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import Page, Source
-from mbs_dynamics.view.page_file import frame_times
-from mbs_dynamics.view.playback import Playback
+from mbs_dynamics.view.playback import Playback, frame_times
 from mbs_dynamics.view.posing import Posing
 
 SIZE = {"width": 1200, "height": 750}
@@ -145,7 +144,7 @@ def film(path: Path, dark: bool) -> None:
     """The arm7 is guided there and back, with the trace of its tool."""
     urdf = robot_path("arm7")
     served = Page(mbs.Model.from_urdf(urdf), PageOptions(urdf, port=0, dark=dark))
-    served.panel, frames = False, []
+    served.cameras.panel, frames = False, []
     playback = Playback(served, guided())
     with shown(served, playback):
         client = next(iter(served.server.get_clients().values()))
@@ -175,7 +174,7 @@ def gallery(folder: Path, dark: bool) -> None:
             warnings.simplefilter("ignore", mbs.ModelWarning)
             model = mbs.Model.from_urdf(urdf)
         served = Page(model, PageOptions(urdf, layers=layers, port=0, dark=dark))
-        served.panel = False
+        served.cameras.panel = False
         with shown(served, Posing(served)):
             client = next(iter(served.server.get_clients().values()))
             imageio.v3.imwrite(folder / f"view_{name}.png", rendered(served, client, 400, 640))

@@ -254,8 +254,8 @@ def _vectors(layouts: Period, given: Settings) -> dict[str, str]:
     file of its own, in words.
     """
     n = layouts.model.n
-    settings = layouts.settings.packed(given).astype(float)
-    state = layouts.state.packed(initial(layouts, given)).astype(float)
+    settings = layouts.settings.packed(given)
+    state = layouts.state.packed(initial(given))
     limited = given.low > -NEVER
     middle = np.where(limited, 0.5 * (given.spring_low + given.spring_high), 0.0)
     amplitude = np.where(limited, 0.1 * (given.spring_high - given.spring_low), 0.3)
@@ -292,7 +292,7 @@ def _vectors(layouts: Period, given: Settings) -> dict[str, str]:
 def _filled(layout: Layout[Any], known: Mapping[str, Any]) -> FloatArray:
     """Return a record with some fields, and zeros in the others."""
     record = layout.record(**{name: known.get(name, 0.0) for name in layout.places})
-    vector: FloatArray = layout.packed(record).astype(float)
+    vector: FloatArray = layout.packed(record)
     return vector
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics``. Each of the other files contains commands of one topic."""
+"""The command ``mbs-dynamics``; each of the other files has the subcommands of one topic."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TOPICS = (
     replay,
     export,
 )
-"""The files of commands, in the order of the help text."""
+"""Files of subcommands, in the order of the help text."""
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -55,7 +55,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):  # which may lack characters of a name
+    for stream in (sys.stdout, sys.stderr):  # their encoding may lack characters of a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     parser = command_line()

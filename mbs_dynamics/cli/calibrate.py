@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics calibrate``, zeros of joints, and ``calibrate-motors``, units."""
+"""The commands ``calibrate``, for zeros of joints, and ``calibrate-motors``, for their units."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def add_commands(commands: Any) -> None:
     command.add("--point", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "poses of the link were measured: columns x, y, z, qx, qy, qz, qw, in the root link"
     command.flag("--measured", text)
-    text = "poses of a marker on the link were measured, in the frame of a camera anywhere"
+    text = "poses of a marker on the link were measured by a fixed camera at an unknown place"
     command.flag("--camera", text)
-    command.add("--holds", "link of another arm that the link held in all postures")
+    command.add("--holds", "link of another arm that the link of --tip held in all postures")
     command.flag("--placements", "find the placements of links as well, from many postures")
     command.output("--out", "URDF to write")
-    command.output("--json", "write the figures as JSON")
+    command.output("--json", "write the results as JSON")
     command.reading()
 
     purpose = "find signs and units of motors from still poses of an arm"
@@ -84,9 +84,9 @@ def _calibrate(options: argparse.Namespace) -> int:
              "--holds": options.holds}  # fmt: skip
     several = [name for name, value in asked.items() if value]
     if len(several) > 1:
-        raise ArgumentError(f"{' and '.join(several)} exclude each other; give one")
-    urdf = Description(options).urdf
-    model, tip = Description(options).model(), options.tip
+        raise ArgumentError(f"{' and '.join(several)} exclude each other; give one of them")
+    robot, tip = Description(options), options.tip
+    urdf, model = robot.urdf, robot.model()
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
     postures = recording_in(options.postures, options, timed=False)
@@ -117,7 +117,7 @@ def _print(result: Any) -> None:
     print(f"{'joint':24}{'rad or m':>12}{'degrees':>10}{'standard error':>16}")
     for name, zero in result.zeros.items():
         if name in result.unobservable:
-            print(f"{name:24}{'not observable: stays as it is':>38}")
+            print(f"{name:24}{'not observable: unchanged':>38}")
             continue
         turns = result.model.joint(name).turns
         degrees = f"{math.degrees(zero):.3f}" if turns else ""
@@ -126,7 +126,7 @@ def _print(result: Any) -> None:
     print(f"distance of the postures, rms: {before:.3g} mm before, {after:.3g} mm after")
     if result.outliers:
         rows = ", ".join(str(row + 1) for row in result.outliers)
-        print(f"left out, as they contradict the others: rows {rows}")
+        print(f"left out, since they contradict the others: rows {rows}")
 
 
 def _calibrate_motors(options: argparse.Namespace) -> int:
@@ -145,7 +145,7 @@ def _calibrate_motors(options: argparse.Namespace) -> int:
     for name, why in calibration.unseen.items():
         print(f"{name}: {why}")
     if not calibration.joints:
-        remark("the poses show no joint: no table is written", kind="mbs-dynamics")
+        remark("the poses determine no joint: no table is written", kind="mbs-dynamics")
         return 1
     write_text(options.out, calibration.yaml(start, options.poses.name))
     return 0

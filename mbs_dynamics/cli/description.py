@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a command line: a URDF, a .xacro or an MJCF, and the part of it that is used."""
+"""The robot of a command: a URDF, .xacro or MJCF, and the part of it that is used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Description:
             raise ArgumentError(missing_file(self.path))
         self.is_mjcf = is_mjcf(self.path)
         self.source: Path | str = self.path
-        """The path, or the text of the URDF that a .xacro becomes."""
+        """The path, or the text of the URDF from a .xacro."""
         if self.path.suffix == ".xacro" or self._xacro_args:
             self.source = read_robot("the robot", str(self.path), self._xacro_args)
         given = {name: getattr(options, name, None) for name in ("root", "tip", "floating_base")}
@@ -51,7 +51,8 @@ class Description:
     def model(self, *, leave_out: Collection[str] = ()) -> mbs.Model:
         """Return the model, with its gravity if the command takes one.
 
-        ``leave_out`` are elements of an MJCF that no tree has. Warnings are in its diagnostics.
+        ``leave_out`` are elements of an MJCF to ignore, since no tree has them. Warnings are in the
+        diagnostics of the model.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
@@ -62,7 +63,7 @@ class Description:
         return model if self._gravity is None else model.with_gravity(self._gravity)
 
     def drawn(self) -> mbs.Model:
-        """Return the model without whatever closes its loops, which is drawn as a tree."""
+        """Return the model for display: a tree, without elements that close loops."""
         return self.model(leave_out=UNSUPPORTED)
 
     @property

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics excite``, which plans a motion for ``identify``."""
+"""The command ``excite``, which plans a motion for ``identify``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
     command.numbers(
         ("--duration", "duration, s", 20.0),
         ("--rate", "samples per second", 100.0),
-        ("--position", "largest share of the ranges of the joints", 0.9),
+        ("--position", "largest share of the position ranges", 0.9),
         ("--velocity", "largest share of the velocity limits", 0.5),
         ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 3.0),
         ("--torque", "largest share of the effort limits", 0.8),
@@ -41,16 +41,16 @@ def add_commands(commands: Any) -> None:
 
 def _excite(options: argparse.Namespace) -> int:
     job = Job(options)
-    room, model = job.room, job.model
-    limits = room.MotionLimits(
+    identification, model = job.identification, job.model
+    limits = identification.MotionLimits(
         options.position,
         options.velocity,
         options.acceleration,
         options.torque,
-        tuple(room.box_of(text, model.frames) for text in options.box),
+        tuple(identification.box_of(text, model.frames) for text in options.box),
     )
     with closing(Progress(100.0, what="planning the motion ", unit="%")) as progress:
-        excitation = room.plan_excitation(
+        excitation = identification.plan_excitation(
             model,
             options.duration,
             limits=limits,

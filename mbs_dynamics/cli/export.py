@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics export``: algorithms of a robot as C files, or a controller."""
+"""The command ``export``: algorithms of a robot as C files, or a controller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
     export.add("--name", "first part of the name of its package (default: the robot's name)")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
-    export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
+    export.add("--link", "link that the mode cartesian moves (default: the tool)")
     text = "modes of the controller; one with fewer is faster (default: all)"
     export.add("--modes", text, nargs="+", default=MODES, choices=MODES)
     export.flag("--check", "only report whether the package in FOLDER is for this description")

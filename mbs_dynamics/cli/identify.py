@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ``mbs-dynamics`` for identification: identify, validate and others."""
+"""The commands ``identify``, ``validate``, ``identify-static`` and ``identify-payload``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mbs_dynamics.progress import Progress
 
 OF_TORQUES = ("validate", "report", "gains", "fit-gains")
 OF_SERVOS = ("loaded", "link", "mass", "mjcf")
-"""Options of ``identify`` for recordings of torques, and for those of position servos."""
+"""Options of ``identify`` that only recordings with torques, or of position servos, allow."""
 
 
 def add_commands(commands: Any) -> None:
@@ -37,17 +37,17 @@ def add_commands(commands: Any) -> None:
     example = "arm.urdf run1.mcap run2.mcap --out identified.urdf --report report.html"
     command = command_on(commands, "identify", _identify, purpose, example)
     command.file("recordings", MOTION_DATA, nargs="+")
-    text = "recording to compare torques on (default: three tenths of the others, held out)"
+    text = "recording for validation (default: three tenths of the others are held out)"
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
     command.output("--out", text)
     command.output("--report", "report to write, .html")
-    text = "factors of efforts that are motor currents, N m/A or N/A"
+    text = "gains of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
     command.flag("--fit-gains", text)
     command.flag("--force", "write the result even if it is no better")
-    text = "position servos: recording with the load of --mass at --com on --link, for true masses"
+    text = "position servos: recording with a known load (--link, --mass, --com), for true masses"
     command.file("--loaded", text, metavar="RECORDING")
     command.add("--link", "link that carries the load")
     command.add("--mass", "mass of the load, kg", type=float, default=0.0)
@@ -73,11 +73,11 @@ def add_commands(commands: Any) -> None:
 
 
 def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -> Command:
-    """Return a command on a robot and recordings of it."""
+    """Return a command with the options of a robot, of gravity and of recordings."""
     command = Command(commands, name, run, purpose, example)
     command.robot()
     command.gravity()
-    command.output("--json", "write the figures as JSON")
+    command.output("--json", "write the results as JSON")
     command.reading()
     return command
 
@@ -92,9 +92,9 @@ class Job:
             from mbs_dynamics import identification
         except ImportError as error:
             raise missing_extra("identification needs SciPy", "identify", error) from error
-        self.options, self.room = options, identification
-        self.urdf = Description(options).urdf
-        self.model = Description(options).model()
+        robot = Description(options)
+        self.options, self.identification = options, identification
+        self.urdf, self.model = robot.urdf, robot.model()
         remark(*warnings_about(self.model), kind="warning")
 
     def read(self, file: Path | None, **given: Any) -> Any:
@@ -109,11 +109,11 @@ class Job:
             write_text(self.options.out.with_suffix(".yaml"), parameters)
 
     def refused(self, result: Any) -> bool:
-        """Return whether the result predicts no better than the description, or badly; print so."""
+        """Return whether the result is not good enough to be written, and print a message then."""
         if result.better or self.options.force:
             return False
         remark(
-            "the description predicts as well, with fitted friction or without, or the error is "
+            "the description, with fitted friction or without, predicts as well, or the error is "
             "too large: no URDF is written; --force writes it",
             kind="mbs-dynamics",
         )
@@ -122,7 +122,7 @@ class Job:
 
 def _identify(options: argparse.Namespace) -> int:
     job, gains = Job(options), by_name("--gains", options.gains)
-    room, model = job.room, job.model
+    identification, model = job.identification, job.model
     recordings = [job.read(file) for file in options.recordings]
     of_servos = all(one.tau is None and one.goal is not None for one in recordings)
     others = OF_TORQUES if of_servos else OF_SERVOS
@@ -134,15 +134,17 @@ def _identify(options: argparse.Namespace) -> int:
         return _identify_servos(job, recordings)
     validation = job.read(options.validate)
     if options.fit_gains:
-        fitted = room.fitted_gains(model, recordings[0], known=gains)
+        fitted = identification.fitted_gains(model, recordings[0], known=gains)
         listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
         remark(f"gains by the masses of the description: {listed}")
         gains = fitted | gains
     if gains:
-        recordings = [room.with_gains(one, model, gains) for one in recordings]
-        validation = None if validation is None else room.with_gains(validation, model, gains)
+        recordings = [identification.with_gains(one, model, gains) for one in recordings]
+        validation = (
+            None if validation is None else identification.with_gains(validation, model, gains)
+        )
     with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
-        result = room.identify(
+        result = identification.identify(
             model, recordings, validation, progress=lambda share: progress.update(100.0 * share)
         )
     remark(*result.notes)
@@ -168,21 +170,23 @@ def _identify(options: argparse.Namespace) -> int:
         notes=list(result.notes),
     )
     if options.report is not None:
-        write_text(options.report, room.report(result, f"{model.name}: identification"))
+        write_text(options.report, identification.report(result, f"{model.name}: identification"))
     if job.refused(result):
         return 1
     if options.out is not None:
-        job.write_urdf(room.identified_urdf(job.urdf, result), room.node_parameters(result))
+        job.write_urdf(
+            identification.identified_urdf(job.urdf, result), identification.node_parameters(result)
+        )
     return 0
 
 
 def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
     """Identify position servos, which report goals and no torques."""
-    options, room = job.options, job.room
+    options, identification = job.options, job.identification
     loaded = job.read(options.loaded)
     if (loaded is None) != (options.link is None) or (loaded is None) != (options.mass == 0.0):
         raise ArgumentError("--loaded, --link and --mass must be given together")
-    result = room.identify_servos(
+    result = identification.identify_servos(
         job.model, recordings, loaded, link=options.link or "", mass=options.mass, com=options.com
     )
     remark(*result.notes)
@@ -195,7 +199,7 @@ def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
         print(f"{joint:24}" + "".join(f"{value:12.4g}" for value in row.values()))
     estimate = result.identification
     if estimate is None:
-        print("the scale is that of the masses of the description; --loaded finds the true one")
+        print("the masses of the description set the scale; --loaded finds the true one")
     else:
         _print_errors(estimate.errors)
     write_json(
@@ -207,16 +211,18 @@ def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
     if estimate is not None and job.refused(estimate):
         return 1
     if options.out is not None:
-        job.write_urdf(room.servo_urdf(job.urdf, result), room.servo_yaml(result))
+        job.write_urdf(
+            identification.servo_urdf(job.urdf, result), identification.servo_yaml(result)
+        )
     if options.mjcf is not None:
-        urdf = room.servo_urdf(job.urdf, result).decode()
-        write_text(options.mjcf, room.servo_mjcf(urdf, job.model, result))
+        urdf = identification.servo_urdf(job.urdf, result).decode()
+        write_text(options.mjcf, identification.servo_mjcf(urdf, job.model, result))
     return 0
 
 
 def _validate(options: argparse.Namespace) -> int:
     job = Job(options)
-    errors, notes = job.room.validate(job.model, job.read(options.recording))
+    errors, notes = job.identification.validate(job.model, job.read(options.recording))
     remark(*notes)
     _print_errors(errors)
     write_json(options.json, relative_error=asdict(errors), notes=list(notes))
@@ -225,7 +231,7 @@ def _validate(options: argparse.Namespace) -> int:
 
 def _identify_static(options: argparse.Namespace) -> int:
     job = Job(options)
-    result = job.room.identify_static(job.model, job.read(options.poses, timed=False))
+    result = job.identification.identify_static(job.model, job.read(options.poses, timed=False))
     estimate = result.identification
     remark(*estimate.notes)
     print(f"{result.poses} poses, {result.pairs} of them from several sides")
@@ -244,7 +250,7 @@ def _identify_static(options: argparse.Namespace) -> int:
     if job.refused(estimate):
         return 1
     if options.out is not None:
-        job.write_urdf(job.room.identified_urdf(job.urdf, estimate, friction=False))
+        job.write_urdf(job.identification.identified_urdf(job.urdf, estimate, friction=False))
     return 0
 
 
@@ -252,7 +258,7 @@ def _identify_payload(options: argparse.Namespace) -> int:
     job = Job(options)
     without = job.read(options.without)
     recording = job.read(options.recording)
-    load = job.room.identify_payload(job.model, recording, options.link, without)
+    load = job.identification.identify_payload(job.model, recording, options.link, without)
     com, spread = load.inertia.com, load.com_deviation
     print(f"mass            {load.inertia.mass:.4g} +- {load.mass_deviation:.2g} kg")
     for axis, x, deviation in zip("xyz", com, spread, strict=True):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics info`` and ``count``: a robot's tree, limits and operations."""
+"""The commands ``info``, for a robot's tree and limits, and ``count``, for operation counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli.description import Description
-from mbs_dynamics.cli.options import Command, table
+from mbs_dynamics.cli.options import Command
 from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.errors import shortened
 from mbs_dynamics.model.body import GROUND, preorder
@@ -19,7 +19,7 @@ from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
-"""The columns of a table of operations; the last one says why an algorithm has none."""
+"""Columns of a table of operation counts; the last one states why an algorithm has none."""
 
 
 def add_commands(commands: Any) -> None:
@@ -50,11 +50,11 @@ def _count(options: argparse.Namespace) -> int:
         sizes = sorted(set(options.sizes))
         print("Forward dynamics of n revolute joints: multiplications / additions")
         rows = [[name, *map(str, row)] for name, row in forward_dynamics_counts(sizes).items()]
-        lines = table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
+        lines = _table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
     else:
         model = Description(options).drawn()
         print(f"{model.name}: multiplications / additions (the cheapest has a star)")
-        lines = table(OPERATIONS, list(_operation_rows(model)))
+        lines = _table(OPERATIONS, list(_operation_rows(model)))
     print("\n".join(lines))
     return 0
 
@@ -74,12 +74,12 @@ def _described(model: mbs.Model) -> Iterable[str]:
         f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
     )
     yield from ("", "Tree")
-    yield from table(
+    yield from _table(
         ["body", "joint", "type", "axis", "mass kg", "centre of mass m", "merged links"],
         list(_tree_rows(model)),
     )
     yield from ("", "Joints (SI units: rad, m, N m, N)")
-    yield from table(
+    yield from _table(
         ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
         list(_joint_rows(model)),
     )
@@ -131,10 +131,7 @@ def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
 
 
 def _operation_rows(model: mbs.Model) -> Iterable[list[str]]:
-    """Yield the rows of a table: algorithms, their operations in each representation, and why not.
-
-    The columns are those of :data:`OPERATIONS`.
-    """
+    """Yield the rows of a table with the columns :data:`OPERATIONS`."""
     for title, operations, reason in algorithm_counts(model, mbs.ALGORITHMS):
         if not operations:
             yield [title, *["-"] * len(mbs.REPRESENTATIONS), shortened(reason)]
@@ -153,3 +150,11 @@ def _vector(x: Any) -> str:
 
 def _number(x: float | None) -> str:
     return "-" if x is None else f"{x:.5g}"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> Iterable[str]:
+    """Yield a table with columns as wide as their contents; empty columns are omitted."""
+    used = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    widths = {k: max(len(line[k]) for line in [header, *rows]) for k in used}
+    for row in (header, ["-" * widths.get(k, 0) for k in range(len(header))], *rows):
+        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in used).rstrip()

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of ``mbs-dynamics`` and the options that several have: a robot, a state, files."""
+"""Common parts of the commands: options of a robot, a state and files, and output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,11 @@ from mbs_dynamics.output_files import check_writable, expanded, missing_file
 from mbs_dynamics.timeseries import TimeSeries
 
 MOTION_DATA = "motion data: .csv, .npz, a bag, a JointTrajectory .yaml, or a LeRobot dataset"
-"""Files of motion data in texts of options."""
+"""Files of motion data in help texts."""
 
 
 class Command:
-    """One command: its parser, and groups of options. Its help text ends with an example."""
+    """A subcommand: its parser, and groups of options. Its help text ends with an example."""
 
     def __init__(self, commands: Any, name: str, run: Any, purpose: str, example: str) -> None:
         self.parser = commands.add_parser(
@@ -40,7 +40,7 @@ class Command:
         self.parser.set_defaults(run=run, inputs=self._inputs, outputs=self._outputs)
 
     def add(self, names: str, text: str, **more: Any) -> argparse.Action:
-        """Add an argument; ``names`` are separated by blanks."""
+        """Add an argument; ``names`` are separated by spaces."""
         action: argparse.Action = self.parser.add_argument(*names.split(), help=text, **more)
         return action
 
@@ -55,14 +55,14 @@ class Command:
         self._inputs.append(self.add(name, text, type=expanded, **more).dest)
 
     def output(self, name: str, text: str, kinds: Sequence[str] = (), **more: Any) -> None:
-        """Add the path of a file to write, which must end in one of ``kinds`` if there are any."""
+        """Add the path of a file to write; ``kinds`` are its valid endings, by default any."""
         dest = self.add(name, text, type=expanded, metavar="FILE", **more).dest
         self._outputs.append((name, dest, kinds))
 
     def robot(self, names: str = "robot", **more: Any) -> None:
-        """Add the argument of a robot, and that of a .xacro file."""
-        shipped = "URDF, .xacro or MJCF (.xml, .mjb), or the name of a robot shipped here: arm7"
-        self.add(names, shipped, **more)
+        """Add the argument of a robot, and the arguments of a .xacro file."""
+        text = "URDF, .xacro or MJCF (.xml, .mjb), or the name of a robot of this package: arm7"
+        self.add(names, text, **more)
         text = 'arguments of the .xacro, such as "ur_type:=ur5e name:=ur"'
         self.add("--xacro-args", text, default="", metavar="ARGS")
 
@@ -70,7 +70,7 @@ class Command:
         """Add the options that select a part of a robot and its base."""
         self.add("--root", "link to take as the ground (default: the root link)")
         self.add("--tip", "keep only the chain from the root to this link")
-        self.flag("--floating-base", "move the root link by a free joint")
+        self.flag("--floating-base", "give the root link a free joint to the ground")
 
     def gravity(self) -> None:
         """Add the option of gravity."""
@@ -100,9 +100,9 @@ class Command:
         """Add the options of an initial state; see :func:`initial_state`."""
         self.pairs(
             "--q",
-            "initial posture, in rad or m: JOINT=VALUE of any joints, such as elbow=0.5, while "
-            "others start at zero or the nearest limit; or one VALUE for each joint, in the order "
-            "that info prints",
+            "initial positions, in rad or m: JOINT=VALUE of any joints, such as elbow=0.5, others "
+            "start at zero or the nearest limit; or one VALUE for each joint, in the order that "
+            "info prints",
         )
         self.pairs("--qd", "initial rates, in the same way (default: at rest)")
 
@@ -112,7 +112,7 @@ class Command:
         self.add("--topic", text, default="")
         text = (
             "names and units of columns, such as Time=t[ms] J1=q_joint1; units of all joints, such "
-            "as q=[deg]; t=rows/RATE for numbers of rows; qd=none for what is not to be used"
+            "as q=[deg]; t=rows/RATE for times by row numbers; qd=none for unused columns"
         )
         self.pairs("--columns", text, str, "NAME=MEANING", named=True)
 
@@ -123,7 +123,7 @@ class Command:
 
 
 class Pair:
-    """The type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
+    """The argparse type of NAME=VALUE; unless ``named``, VALUE is valid and has the name ''."""
 
     def __init__(self, value: Callable[[str], Any], form: str, *, named: bool) -> None:
         self.value, self.form, self.named = value, form, named
@@ -140,9 +140,9 @@ class Pair:
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raise ArgumentError if a file is missing, or cannot be written, before anything is computed.
+    """Raise ArgumentError if an input is missing, or an output cannot be written.
 
-    Also for a file of a kind that cannot be written.
+    It is called before anything is computed.
     """
     for name in options.inputs:
         given = getattr(options, name)
@@ -166,7 +166,7 @@ def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatA
 def _vector(
     option: str, names: Sequence[str], given: Sequence[tuple[str, float]], x: FloatArray
 ) -> FloatArray:
-    """Return x with the settings of a command line in it."""
+    """Return x with the values that an option gives, by name or for all coordinates."""
     if not all(joint for joint, _ in given):
         if len(given) != len(names) or any(joint for joint, _ in given):
             got = " ".join(f"{joint}={x:g}" if joint else f"{x:g}" for joint, x in given)
@@ -183,7 +183,7 @@ def _vector(
 
 
 def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True) -> TimeSeries:
-    """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
+    """Return the motion data in a file, read with the options of :meth:`Command.reading`."""
     columns = by_name("--columns", options.columns)
     return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
 
@@ -198,27 +198,19 @@ def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_text(path: Path | None, text: str) -> None:
-    """Write a file that was asked for, and print its name."""
+    """Write a text file and print its name, unless the path is None."""
     if path is not None:
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path}")
 
 
-def write_json(path: Path | None, **figures: Any) -> None:
-    """Write figures as JSON if asked to."""
+def write_json(path: Path | None, **results: Any) -> None:
+    """Write results as JSON, unless the path is None."""
     if path is not None:
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def remark(*texts: str, kind: str = "note") -> None:
     """Print remarks to the standard error."""
     for text in texts:
         print(f"{kind}: {text}", file=sys.stderr)
-
-
-def table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
-    """Yield a table with columns as wide as their contents; empty columns are omitted."""
-    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
-    widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
-    for row in (head, ["-" * widths.get(k, 0) for k in range(len(head))], *rows):
-        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in kept).rstrip()

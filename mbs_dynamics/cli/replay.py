@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command of ``mbs-dynamics`` that reproduces what a guarded arm decided."""
+"""The command ``replay``, which reproduces the decisions of a guarded arm."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def _run(options: argparse.Namespace) -> int:
     _print_changes(model, replay, states)
     if replay.difference:
         print(
-            f"the last state differs by {replay.difference:.3g} from that of the arm: it was "
-            "recorded with another description, version or back end"
+            f"the last state differs by {replay.difference:.3g} from the recorded one: the history "
+            "is from another description, version or back end"
         )
     else:
-        print("the last state is exactly that of the arm")
+        print("the last state is exactly the recorded one")
     if options.out is not None:
         _written(model, replay, states, sent).write(options.out)
         print(f"wrote {options.out}")
@@ -52,24 +52,25 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print_changes(model: Model, replay: Replay, states: State) -> None:
-    """Print when the mode changes, and the faults."""
+    """Print the times of changes of the mode, and the faults."""
     modes = np.asarray(states.mode)
     for k in [0, *(np.flatnonzero(np.diff(modes)) + 1)]:
         s = replay.layouts.state.unpacked(replay.states[k])
         joints = np.flatnonzero(replay.commanded[k]).tolist()
         fault = fault_of(s, model.joint_names, joints)
         external = "an external reason" if s.fault < 0.0 else ""
-        said = external if fault is None else str(fault)
-        print(f"{float(s.now):12.4f} s  {MODES[float(s.mode)]}" + (f": {said}" if said else ""))
+        reason = external if fault is None else str(fault)
+        suffix = f": {reason}" if reason else ""
+        print(f"{float(s.now):12.4f} s  {MODES[float(s.mode)]}{suffix}")
 
 
 def _written(model: Model, replay: Replay, states: State, sent: FloatArray) -> TimeSeries:
-    """Return the states and commands of periods that were sent, once all joints are known."""
+    """Return the states and commands of sent periods, from the first with all joints known."""
     q, qd = np.asarray(states.q), np.asarray(states.qd)
     t, torques = np.asarray(states.now), replay.layouts.output.unpacked(replay.outputs).torque
     known = sent & np.isfinite(q).all(axis=1) & np.isfinite(qd).all(axis=1)
     rows = np.flatnonzero(known)
-    rows = rows[np.diff(t[rows], prepend=-np.inf) > 0.0]  # time may stand still
+    rows = rows[np.diff(t[rows], prepend=-np.inf) > 0.0]  # successive periods may have one time
     return TimeSeries(
         t[rows], model.joint_names, q[rows], qd=qd[rows], tau=np.asarray(torques)[rows]
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics simulate`` and ``mbs-dynamics plot``."""
+"""The commands ``simulate`` and ``plot``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _simulate(options: argparse.Namespace) -> int:
     begun, failed = time.perf_counter(), None
     try:
         motion = _moved(model, q, qd, options)
-    except SimulationError as error:  # the trajectory up to the failure is written
+    except SimulationError as error:  # the motion up to the failure is written
         if error.motion is None:
             raise
         motion, failed = error.motion, error
@@ -112,18 +112,13 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
         names = velocity_names(model.joints)
         torques = read_torques(options.torques, names, columns=columns, topic=options.topic)
         assert torques.tau is not None
-        given["control"] = _Profile(torques.t, torques.tau)
+        t, tau = torques.t, torques.tau
+
+        def interpolated(now: float, *state: FloatArray) -> FloatArray:
+            return np.array([np.interp(now, t, column) for column in tau.T])
+
+        given["control"] = interpolated
     return simulate(model, q, qd, **given)
-
-
-class _Profile:
-    """A law of torques over time: interpolated between rows, constant beyond them."""
-
-    def __init__(self, t: FloatArray, tau: FloatArray) -> None:
-        self._t, self._tau = t, tau
-
-    def __call__(self, now: float, *state: FloatArray) -> FloatArray:
-        return np.array([np.interp(now, self._t, column) for column in self._tau.T])
 
 
 def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None:

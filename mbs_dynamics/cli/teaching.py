@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics retime``, which makes a trajectory of a taught motion."""
+"""The command ``retime``, which makes a trajectory of a taught motion."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_commands(commands: Any) -> None:
         ("--velocity", "largest share of the velocity limits", 0.8),
         ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 20.0),
         ("--torque", "largest share of the effort limits", 0.8),
-        ("--lead", "time for the way to the first point, in .yaml, s", 5.0),
+        ("--lead", "time to reach the first point, for .yaml, s", 5.0),
     )
     text = "load in kg, with its centre of mass in m in the frame of the link"
     kind = Pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics tune-collision``, which finds thresholds from a free motion."""
+"""The command ``tune-collision``, which finds thresholds from a free motion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mbs_dynamics.cli.options import remark, write_json, write_text
 
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
-    purpose = "find thresholds of collisions from a recording of free motion"
+    purpose = "find collision thresholds from a recording of free motion"
     example = "arm.urdf run.csv --out thresholds.yaml"
     command = command_on(commands, "tune-collision", _run, purpose, example)
     command.file("recording", "a motion without contact, with velocities and efforts")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics view``, robots in the browser, and ``demo``, which needs ROS 2."""
+"""The commands ``view``, which shows robots in the browser, and ``demo``, which needs ROS 2."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
 
-    purpose = "an arm held up against gravity, pushed and loaded, by nodes over DDS"
+    purpose = "run a demonstration: nodes hold a simulated arm that is pushed and loaded"
     demo = Command(commands, "demo", _demo, purpose, "--robot arm.urdf")
     demo.robot("--robot", default="arm7")
 

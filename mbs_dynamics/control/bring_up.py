@@ -1,16 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Brings an arm up: nudges each joint while its drive holds it, and compares what follows.
+"""Brings an arm up: nudges each joint while its drive holds it, and evaluates the response.
 
 Still poses show neither a joint with an upright axis nor an error of commands alone. A torque a
-that is added while the drive holds with a stiffness K moves the joint by a / K: the sign and the
-factor of its commands show, relative to its position loop. The effort that it reports at rest is
-that against gravity: sign and factor of its feedback show where gravity loads the joint.
+that is added while the drive holds with a stiffness K moves the joint by a / K, which shows the
+sign and the factor of its commands, relative to its position loop. The effort at rest balances
+gravity, which shows the sign and the factor of its feedback if gravity loads the joint.
 
     check = BringUp(arm)
     while not check.done:
         command = check.step(now(), bus.read())
-        ...                                        # write command.motors, as in the loop to come
+        ...                                        # write command.motors
     print(check)
 """
 
@@ -35,22 +35,22 @@ LARGEST_MOTION = 0.05
 """Motion in rad or m for which nudges are chosen."""
 
 SHARES = (0.05, 0.1, 0.2)
-"""Nudges that are tried, as shares of the limit, until the joint moves; friction may hold it."""
+"""Sizes of nudges as shares of the limit, tried until the joint moves despite friction."""
 
 STILL = 0.1
 """Share of the expected motion up to which a joint stands still."""
 
 RIGHT = (0.4, 1.6)
-"""Ratios of found to expected that are taken for right: friction, model and noise differ."""
+"""Accepted ratios of found to expected values: friction, model errors and noise matter."""
 
 SHOWN = 0.05
-"""Gravity torque, as a share of the limit, from which on a feedback can be judged."""
+"""Smallest gravity torque, as a share of the limit, at which feedback can be judged."""
 
 FIRST_FRAMES = 1.0
-"""Time in s in which the first frames of all motors must come."""
+"""Time in s within which the first frames of all motors must arrive."""
 
 STOP = 3.0
-"""Motion at which a nudge is ended at once, as a multiple of the largest that is expected."""
+"""Motion at which a nudge is ended at once, as a multiple of the largest expected one."""
 
 
 class JointResponse(NamedTuple):
@@ -173,7 +173,7 @@ class BringUp:
             self._advance(t)
 
     def _advance(self, t: float) -> None:
-        """Go on to the next nudge of the joint, or to the next joint."""
+        """Proceed to the next nudge of the joint, or to the next joint."""
         k = self._joint
         if not self._at:
             self._effort = sum(self._efforts) / len(self._efforts)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs and units of motors from still poses, by the gravity torques of the model.
 
-At rest a drive reports e = a g(q - d), where a is its factor, with a sign, and d an error of its
-zero. The masses of the model are uncertain: their errors are estimated as well, held by what is
-usually right, so that the standard errors of a and d contain them. Still poses do not show joints
+At rest a drive reports e = a g(q - d), where a is its signed factor and d the error of its zero.
+The masses of the model are uncertain: their errors are estimated as well, with priors of usual
+sizes, so that the standard errors of a and d contain them. Still poses show nothing about joints
 with vertical axes, nor whether commands are in the units of the feedback.
 """
 
@@ -32,7 +32,7 @@ FEWEST = 4
 """Least number of different poses."""
 
 SAME = 0.02
-"""Width in rad or m of cells of which the samples are one pose."""
+"""Width in rad or m of the cells in which samples count as one pose."""
 
 CERTAIN = 5.0
 """Number of standard errors by which a factor or a zero must differ from zero."""
@@ -41,14 +41,14 @@ UNEXPLAINED = 0.5
 """Largest share of the efforts of a joint, root mean square, that gravity may leave unexplained."""
 
 UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
-"""Likewise, and number of poses, for a zero to be corrected."""
+"""The same share, and least number of poses, for the correction of a zero."""
 
 MATTERS, BETTER = 0.01, 4.0
-"""Share of the largest torque from which on the efforts of a joint are compared, and the ratio of
-squared residuals from which on a load alone explains them better than the arm."""
+"""Smallest share of the largest torque at which efforts of a joint are compared, and ratio of
+squared residuals above which a load alone explains them better than the arm."""
 
 TURNS = 10.0
-"""Size in rad or m from which on positions must be in another unit."""
+"""Size in rad or m above which positions must be in another unit."""
 
 
 class Calibrated(NamedTuple):
@@ -79,7 +79,7 @@ class MotorCalibration(NamedTuple):
     """Number of different poses."""
 
     def yaml(self, start: Motors | None = None, source: str = "still poses") -> str:
-        """Return a table of motors, with all else from another one; unseen joints are comments."""
+        """Return a table of motors, completed from ``start``; unseen joints become comments."""
         rows = {} if start is None else {motor.joint: motor for motor in start.motors}
         lines = [f"# signs and factors of {source}, by mbs-dynamics calibrate-motors"]
         if start is None:
@@ -126,9 +126,9 @@ def calibrate(
     sign is that of the efforts. Zeros and units of positions are those of ``start`` or of
     ``poses``. Factors of efforts are negative where a drive counts efforts against its positions.
 
-    Poses of which a joint is at a limit are left out, as a stop may carry a part of the load there.
+    Poses with a joint at a limit are left out, since a stop may carry part of the load.
 
-    Raises ArgumentError for too few poses, drives of which no sign is known, positions in other
+    Raises ArgumentError for too few poses, drives with an unknown sign, positions in other
     units, joints without efforts, two motors on one joint, and efforts from which the drives
     subtract gravity; UnknownJointError for a name that is not a joint.
     """
@@ -155,7 +155,7 @@ def calibrate(
 
 
 class _Positions(NamedTuple):
-    """Positions of a joint in still poses, and what is known of its drive."""
+    """Positions of a joint in still poses, and parameters of its drive."""
 
     q: FloatArray
     """(N,) in rad or m."""
@@ -169,6 +169,8 @@ class _Positions(NamedTuple):
 
 
 class _Data:
+    """Merged poses of an arm, and what they show of its drives."""
+
     def __init__(
         self,
         model: Model,
@@ -179,60 +181,69 @@ class _Data:
         self.model, self.poses = model, poses
         self.notes: list[str] = []
         self.table = {} if start is None else {m.joint: m for m in start.motors}
-        placed = [n for n in model.joint_names if n in poses.q or n in poses.positions]
-        self.joints = [name for name in placed if name in poses.efforts]
-        self.without = [name for name in placed if name not in poses.efforts]
+        measured = [n for n in model.joint_names if n in poses.q or n in poses.positions]
+        self.joints = [name for name in measured if name in poses.efforts]
+        self.without = [name for name in measured if name not in poses.efforts]
         if not self.joints:
             raise ArgumentError(
-                f"efforts are those of {listed(poses.efforts)}, positions those of {listed(placed)}"
-                f"; valid: both of the same joints of {listed(model.joint_names)}"
+                f"efforts are those of {listed(poses.efforts)}, positions those of "
+                f"{listed(measured)}; valid: both of the same joints of {listed(model.joint_names)}"
             )
-        positions = {name: self._position(name, signs) for name in placed}
+        positions = {name: self._position(name, signs) for name in measured}
         self.drives = [positions[name] for name in self.joints]
         """Positions and drives of the joints with efforts."""
-        absent = [name for name in model.joint_names if name not in placed]
+        absent = [name for name in model.joint_names if name not in measured]
         if absent:
             self.notes.append(f"taken to be at zero, or the nearest limit: {listed(absent)}")
-        columns = [
-            *(each.q for each in positions.values()),
-            *(poses.efforts[name] for name in self.joints),
-        ]
-        whole = np.stack(np.broadcast_arrays(*columns), axis=1)
-        kept = np.isfinite(whole).all(axis=1)
-        if not kept.all():
-            self.notes.append(f"{int((~kept).sum())} poses have missing values, and are left out")
-        stopped = self._at_stops(placed, whole)
-        if stopped.any():
-            named = listed([name for name, one in zip(placed, stopped.T, strict=True) if one.any()])
-            self.notes.append(
-                f"{int((kept & stopped.any(axis=1)).sum())} poses are left out: {named} are at a "
-                "limit there, where a stop may carry a part of the load"
-            )
-            kept &= ~stopped.any(axis=1)
-        cells = np.round(whole[:, : len(placed)] / SAME)
-        _, which = np.unique(cells[kept], axis=0, return_inverse=True)
-        count = int(which.max()) + 1 if kept.any() else 0
+        self.places = [model.joint_names.index(name) for name in measured]
+        self.own = [measured.index(name) for name in self.joints]
+        self.rows = [model.joint_names.index(name) for name in self.joints]
+        efforts = [poses.efforts[name] for name in self.joints]
+        columns = np.broadcast_arrays(*(each.q for each in positions.values()), *efforts)
+        whole = np.stack(columns, axis=1)
+        self._used = self._usable(whole, measured)
+        """(N,) whether each recorded pose is used."""
+        cells = np.round(whole[self._used, : len(measured)] / SAME)
+        self._pose = np.unique(cells, axis=0, return_inverse=True)[1].ravel()
+        """Number of the merged pose to which each used pose belongs."""
+        count = len(np.unique(self._pose))
         if count < FEWEST:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise ArgumentError(
                 f"poses has {count} different poses; must be at least {FEWEST}{why}"
             )
-
-        def merged(columns: FloatArray) -> FloatArray:
-            values = columns[kept]
-            sums = np.stack([np.bincount(which.ravel(), x, count) for x in values.T], axis=1)
-            means: FloatArray = sums / np.bincount(which.ravel(), minlength=count)[:, None]
-            return means
-
-        self._merged = merged
-        self.places = [model.joint_names.index(name) for name in placed]
-        self.own = [placed.index(name) for name in self.joints]
-        self.rows = [model.joint_names.index(name) for name in self.joints]
-        both = merged(whole)
-        self.u, self.e = np.split(both, [len(placed)], axis=1)
+        self.u, self.e = np.split(self._merged(whole), [len(measured)], axis=1)
         self.size = np.sqrt(np.square(self.e).mean(axis=0))  # of the efforts
         self.scale = np.where(self.size > 0.0, self.size, 1.0)
         self.rest = model.neutral(within_limits=True)
+
+    def _usable(self, whole: FloatArray, measured: Sequence[str]) -> NDArray[np.bool_]:
+        """Return (N,) which poses are complete and away from stops; note how many are not.
+
+        The first columns of ``whole`` (N, k) are the positions of the ``measured`` joints.
+        """
+        complete = np.isfinite(whole).all(axis=1)
+        if not complete.all():
+            self.notes.append(
+                f"{int((~complete).sum())} poses have missing values, and are left out"
+            )
+        lower, upper = self.model.lower[self.places], self.model.upper[self.places]
+        stopped = at_limits(whole[:, : len(measured)], lower, upper)
+        stopped &= [name in self.joints for name in measured]
+        at_stop = stopped.any(axis=1)
+        if at_stop.any():
+            joints = [name for name, x in zip(measured, stopped.T, strict=True) if x.any()]
+            self.notes.append(
+                f"{int((complete & at_stop).sum())} poses are left out: {listed(joints)} are at a "
+                "limit there, where a stop may carry a part of the load"
+            )
+        return np.asarray(complete & ~at_stop)
+
+    def _merged(self, columns: FloatArray) -> FloatArray:
+        """Return the means of columns (N, k) over the samples of each pose."""
+        values = columns[self._used]
+        sums = np.stack([np.bincount(self._pose, x) for x in values.T], axis=1)
+        return np.asarray(sums / np.bincount(self._pose)[:, None])
 
     def _position(self, name: str, signs: Mapping[str, int]) -> _Positions:
         poses, row = self.poses, self.table.get(name)
@@ -273,13 +284,6 @@ class _Data:
                 "unit in brackets, or position_per_radian in a table of motors"
             )
 
-    def _at_stops(self, placed: Sequence[str], whole: FloatArray) -> NDArray[np.bool_]:
-        """Return which joints with efforts are at a limit in which poses (N, k)."""
-        places = [self.model.joint_names.index(name) for name in placed]
-        lower, upper = self.model.lower[places], self.model.upper[places]
-        measured = [name in self.joints for name in placed]
-        return np.asarray(at_limits(whole[:, : len(placed)], lower, upper) & measured)
-
     # -- estimates -------------------------------------------------------------------------------
 
     def _whole(self, zeros: Any = 0.0) -> FloatArray:
@@ -299,8 +303,8 @@ class _Data:
     def check_weight(self, fit: GravityFit) -> None:
         """Raise ArgumentError if a load on the tool explains the efforts far better than the arm.
 
-        Each joint has a factor in both cases. Drives that subtract the weight of the arm that they
-        know report the load alone.
+        Each joint has a factor in both cases. Drives that subtract the known weight of the arm
+        report the load alone.
         """
         used = [k for k in range(len(self.joints)) if self._matters(fit, k)]
         efforts = self.e[:, used] / self.scale[used]
@@ -353,7 +357,7 @@ class _Data:
         return float(np.sqrt(np.square(left).mean()) / self.size[k])
 
     def calibrated(self, fit: GravityFit, k: int) -> Calibrated:
-        """Return what the poses show of a joint."""
+        """Return the calibration of a joint."""
         name, drive, d = self.joints[k], self.drives[k], float(fit.zeros[k])
         sign = drive.sign
         if drive.inferred:

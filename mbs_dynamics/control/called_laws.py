@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws that are called before the period: functions in Python that users state.
+"""Laws that are called before the period: Python functions of users.
 
 The period computes their references, and blends their torques with those of its own laws. From one
-law that is called to another, or to none, torques go along a straight line in ``switch_time``.
+called law to another, or to none, torques change linearly over ``switch_time``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def name_of(law: Any) -> str:
 
 
 class CalledLaws:
-    """The law that is called, and the one that fades.
+    """The law that is called, and the one that fades out.
 
-    A law of the period takes the place of None: its torques fade in the period.
+    A law of the period counts as None here: the period fades its torques.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class CalledLaws:
 
     @property
     def idle(self) -> bool:
-        """Whether none is called."""
+        """Whether no law is called."""
         return self.law is None and self._before is None
 
     def switch(self, law: Law | None, now: float, time: float, *, fades: bool) -> None:
@@ -59,11 +59,11 @@ class CalledLaws:
         return now < self._begun_at + self._time
 
     def restart(self) -> None:
-        """Drop the law that fades."""
+        """Drop the law that fades out."""
         self._before, self._time = None, 0.0
 
     def drop(self) -> None:
-        """Call none any more."""
+        """Call no law any more."""
         self.law = self._before = None
 
     def added(
@@ -80,10 +80,10 @@ class CalledLaws:
             self._before = None
         torques = np.zeros(len(gravity))
         if self.law is not None:
-            torques = called(self.law, model, state, reference_of(self.law, s)) - gravity
+            torques = torques_of(self.law, model, state, reference_of(self.law, s)) - gravity
             torques *= 1.0 if self._fades else share
         if before is not None and share < 1.0:
-            fading = called(before, model, state, reference_of(before, s)) - gravity
+            fading = torques_of(before, model, state, reference_of(before, s)) - gravity
             torques = torques + (1.0 if self._fades else 1.0 - share) * fading
         return torques
 
@@ -97,14 +97,14 @@ def reference_of(law: Any, s: State) -> JointReference | PoseReference:
     return PoseReference(pose, *map(np.array, (s.twist, s.reference, s.reference_qd)))
 
 
-def called(law: Law, model: Model, state: LawState, reference: Any) -> FloatArray:
+def torques_of(law: Law, model: Model, state: LawState, reference: Any) -> FloatArray:
     """Return the torques (m,) of a law. Raises ArgumentError for one that fails."""
     name = name_of(law)
     try:
         torques = np.asarray(law(model, state, reference), dtype=float)
     except MbsError as error:
         raise ArgumentError(f"law {name!r}: {error}") from error
-    except Exception as error:  # whatever it is, the arm must be held
+    except Exception as error:  # the arm must be held after any error
         raise ArgumentError(f"law {name!r} raised {type(error).__name__}: {error}") from error
     if torques.shape == (len(state.joints),) and np.isfinite(torques).all():
         return torques

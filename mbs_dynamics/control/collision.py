@@ -1,10 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of collisions by joint, as a file, and detected collisions with what they show."""
+"""Files of collision thresholds by joint, and detected collisions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,42 +45,28 @@ class Threshold(NamedTuple):
     """Largest speed in the recording, in rad/s or m/s."""
 
 
-def bounds_of(model: Model, rows: Mapping[str, Threshold]) -> collisions.Bounds:
-    """Return thresholds by joint as the period takes them; other joints are not watched.
-
-    Raises UnknownJointError or ArgumentError for joints that have no motor, ArgumentError for
-    invalid values.
-    """
-    table = np.array(collisions.unwatched(model.n))
-    for name, row in rows.items():
-        for key, value in row._asdict().items():
-            least = 0.0 if key.endswith("_speed") else NOISE
-            if not least <= value < math.inf:
-                raise ArgumentError(
-                    f"{name}: {key} is {value:g}; valid: finite numbers from {least:g} on"
-                )
-        table[:, coordinate_of(model, name)] = row
-    return collisions.Bounds(*table)
-
-
 def read_bounds(path: str | Path, model: Model) -> collisions.Bounds:
     """Return the thresholds of a file with a text of :func:`thresholds_yaml`.
 
-    Raises ArgumentError or UnknownJointError for another one, OSError if it cannot be read.
+    Other joints are not watched. Raises UnknownJointError or ArgumentError for joints that cannot
+    have a motor, ArgumentError for another file and invalid values, OSError if it cannot be read.
     """
 
-    def made(table: Any) -> collisions.Bounds:
+    def checked(table: Any) -> collisions.Bounds:
         check_keys("the file", table, ("joints",))
         check_keys("joints", table["joints"], (), model.joint_names)
-        rows = {}
+        bounds = np.array(collisions.unwatched(model.n))
         for name, row in table["joints"].items():
             check_keys(name, row, Threshold._fields)
-            rows[name] = Threshold(
-                *(number(f"{name}: {key}", row[key]) for key in Threshold._fields)
-            )
-        return bounds_of(model, rows)
+            column = coordinate_of(model, name)
+            for k, key in enumerate(Threshold._fields):
+                least = 0.0 if key.endswith("_speed") else NOISE
+                bounds[k, column] = value = number(f"{name}: {key}", row[key])
+                if value < least:
+                    raise ArgumentError(f"{name}: {key} is {value:g}; must be at least {least:g}")
+        return collisions.Bounds(*bounds)
 
-    return parsed_yaml(path, made)
+    return parsed_yaml(path, checked)
 
 
 def thresholds_yaml(rows: Mapping[str, Threshold], source: str) -> str:
@@ -90,8 +75,10 @@ def thresholds_yaml(rows: Mapping[str, Threshold], source: str) -> str:
         line_of(name, {key: float(f"{x:.4g}") for key, x in row._asdict().items()})
         for name, row in rows.items()
     ]
-    head = f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
-    return "\n".join([head, "joints:", *lines, ""])
+    header = (
+        f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
+    )
+    return "\n".join([header, "joints:", *lines, ""])
 
 
 class Collision(NamedTuple):
@@ -118,12 +105,9 @@ class Collision(NamedTuple):
         return 1e-9 * self.stamp
 
 
-def collision_of(s: State, p: Settings, model: Model, link: str = "") -> Collision:
-    """Return the collision that began with the latest period of an arm, from its state.
-
-    The wrench is estimated at ``link``, by default the tool.
-    """
-    link = link or tools(model)[0]
+def collision_of(s: State, p: Settings, model: Model) -> Collision:
+    """Return the collision that began with the latest period of an arm, from its state."""
+    link = tools(model)[0]
     torques, thresholds = collisions.compared(s, p, np.array(s.smooth))
     k = int(s.collided)
     kind = int(np.argmax(np.abs(torques[:, k]) / thresholds[:, k]))

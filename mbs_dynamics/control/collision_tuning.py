@@ -19,24 +19,24 @@ from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
 MARGIN, SUSTAINED_MARGIN = 1.75, 2.0
-"""Thresholds over the largest torques of the recording. Those of the second kind contain errors of
+"""Ratios of thresholds to the largest torques of the recording. Sustained torques contain errors of
 the model, which depend on the posture."""
 
 SHORTEST, SHORT = 10.0, 50.0
-"""Times of motion in s: the shortest that is tuned from, and the shortest without a remark."""
+"""Shortest duration of motion in s for tuning, and shortest one without a remark."""
 
 MOVED = 0.1
-"""Motion in rad or m from which on a joint is watched."""
+"""Smallest motion in rad or m of a joint that is watched."""
 
 UNEXPLAINED = 0.7
-"""Share of the measured torques from which on they are those of another robot."""
+"""Largest unexplained share of the torques; more means that the recording is of another robot."""
 
 OUTLIER = 3.0
-"""A torque so many times as large as 99.9 % of all is taken for a contact in the recording."""
+"""Ratio to the 99.9 % quantile above which a torque is reported as a contact in the recording."""
 
 
 def tune(model: Model, stretches: Sequence[Any]) -> tuple[dict[str, Threshold], list[str]]:
-    """Return thresholds by joint from recordings of free motion, and what these do not show.
+    """Return thresholds by joint from recordings of free motion, and remarks on these recordings.
 
     A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
     units, as recordings do. A threshold is a line over speed, a margin above all external torques.

@@ -41,15 +41,15 @@ class MomentumObserver:
     Haddadin and Hirzinger (2006) then obeys rd = K (tau_ext - r): it follows tau_ext as a low-pass
     filter with the time constant 1/K does.
 
-    Time is that of the messages; where joints are measured at different times, that of the newest
+    Time is that of the messages; if joints are measured at different times, that of the newest
     measurement, and nothing is integrated before it advances. From one time to the next, at
     whatever distance, the mean external torque is the change of p over the time between, less the
     mean of the other torques (trapezoidal rule), and rd is solved exactly: r <- a r + (1 - a)
     tau_ext with a = exp(-K dt). The noise of the velocities goes into r through K M, that of the
     efforts directly.
 
-    ``gain`` K in 1/s. Between messages further apart than ``longest`` s too much is unknown: the
-    observer starts anew. ``friction`` is taken off the efforts; None takes nothing off.
+    ``gain`` K in 1/s. The observer restarts after a gap of more than ``longest`` s between
+    messages. ``friction`` is subtracted from the efforts; None subtracts nothing.
     """
 
     def __init__(self, *, gain: float, longest: float, friction: JointForces | None = None) -> None:
@@ -76,7 +76,7 @@ class MomentumObserver:
     def adopt(self, momentum: Callable[[FloatArray, FloatArray], GeneralizedMomentum]) -> None:
         """Continue with the same joints under another gravity or load, from the present residual.
 
-        ``momentum`` gives that of the robot as it is now, at q and qd.
+        ``momentum`` returns the momentum of the changed robot at q and qd.
         """
         before = self._before
         if before is not None:  # a load changes the momentum, not the rate before
@@ -112,12 +112,12 @@ class MomentumObserver:
             return
         r = np.zeros(q.size) if self._r is None else self._r
         change, rate = (sample.p - before.p) / elapsed, 0.5 * (sample.rate + before.rate)
-        kept = math.exp(-self.gain * elapsed)
-        self._r, self.why_not = residual_after(r, change, rate, kept), ""
+        decay = math.exp(-self.gain * elapsed)
+        self._r, self.why_not = residual_after(r, change, rate, decay), ""
 
 
 class ToolWrench(NamedTuple):
-    """An estimate, and how much of it joint torques can show."""
+    """An estimated wrench, and how well joint torques show it."""
 
     W: FloatArray
     """(6,) moment first, in N m and N."""

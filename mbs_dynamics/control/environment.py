@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity and loads of an arm, as they are asked for by link."""
+"""Requested gravity and loads of an arm, by link."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def carried_over(
     loads: Iterable[LinkLoad],
     check: Callable[[list[LinkLoad]], object],
 ) -> tuple[LinkGravity, list[LinkLoad], list[str]]:
-    """Return the gravity and the loads of the robot before that fit a model; remarks on others.
+    """Return the gravity and loads of the previous robot that fit a model, and remarks on others.
 
     Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
     do not fit.
     """
-    remarks, kept = [], list[LinkLoad]()
+    remarks, accepted = [], list[LinkLoad]()
     try:
         root_gravity(model, gravity)
     except MbsError as error:
@@ -124,11 +124,11 @@ def carried_over(
         gravity = otherwise
     for load in loads:
         try:
-            check([*kept, load])
-            kept.append(load)
+            check([*accepted, load])
+            accepted.append(load)
         except MbsError as error:
             remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
-    return gravity, kept, remarks
+    return gravity, accepted, remarks
 
 
 def check_load(load: LinkLoad) -> None:
@@ -137,7 +137,7 @@ def check_load(load: LinkLoad) -> None:
         raise ModelError("a payload must name the link that carries it")
     what = f"payload at {quoted(load.link)}"
     largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
-    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
+    if LARGEST_LOAD < largest < np.inf:  # before a computation overflows
         raise ModelError(f"{what}: {largest:g} is too large; must be at most {LARGEST_LOAD:g}")
     try:
         violations = Inertia.from_com(load.mass, load.com, load.inertia_at_com).violations()
@@ -201,7 +201,7 @@ def link_loads(model: Model) -> list[LinkLoad]:
 
 
 def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
-    """Return loads with one that replaces that of the same link; a mass of zero removes it.
+    """Return loads with a load that replaces the one of its link; a mass of zero removes it.
 
     Raises ModelError if there are too many.
     """

@@ -20,13 +20,13 @@ from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import listed
 
 REMARKED = ("ended", "stiffness_share", "waits_since", "link_waits_since", "obeys")
-"""Fields of the state that remarks about a reference depend on."""
+"""Fields of the state on which remarks about references depend."""
 
 
 class Events:
     """The faults and collisions of an arm, and warnings and remarks about it.
 
-    ``source`` is what states come from, for messages. Call :meth:`look` after each period.
+    ``source`` names the source of states in messages. Call :meth:`update` after each period.
     """
 
     def __init__(self, running: RunningPeriod, laws: LawInForce, source: str) -> None:
@@ -49,16 +49,16 @@ class Events:
         self._warnings: list[str] = []
 
     def warnings(self) -> list[str]:
-        """Return what is to be looked after since the last call, in words."""
+        """Return the warnings since the last call."""
         said, self._warnings = self._warnings, []
         return said
 
     def remarks(self) -> list[str]:
-        """Return what else has happened since the last call, in words."""
+        """Return the remarks since the last call."""
         said, self._remarks = self._remarks, []
         return said
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return warnings and remarks since the last call as one sentence; empty if none."""
         if not (self._warnings or self._remarks):
             return ""
@@ -69,43 +69,43 @@ class Events:
         self._remarks += said
 
     def restart(self) -> None:
-        """Report anew what is reported once after torques are enabled."""
+        """Enable again the messages that are reported once after torques are enabled."""
         self._efforts_end = False
         self._lags.restart()
 
-    def begin_with(self, fault: Fault) -> None:
-        """Take over a fault that is latched already."""
+    def adopt(self, fault: Fault) -> None:
+        """Adopt a fault that is already latched."""
         self._reported, self.fault = self._running.reported, fault
 
-    def look(self) -> None:
-        """Put into words what has changed since the last call."""
+    def update(self) -> None:
+        """Report the changes since the last call."""
         before, now = self._reported, self._running.reported
         if now != before:
             self._reported = now
-            self._tell_changes(before, now)
+            self._report_changes(before, now)
         if self._running.engaged and not self._efforts_end:
             self._efforts_end = now.unknown_since < math.inf
             if self._efforts_end:
                 self._warnings += self.inactive_checks()
 
-    def look_at_law(self) -> None:
-        """Put into words how the law in force follows its reference."""
+    def update_law(self) -> None:
+        """Report how the law in force follows its reference."""
         law, running = self._laws.in_force, self._running
         if law is None or not running.engaged:
             return
         ended, *numbers = running.numbers(*REMARKED)
         if self._laws.motion.trajectory is not None and ended:
             self._laws.motion.end()
-            self._laws.renew()
+            self._laws.update_request()
             self.remark("the trajectory has ended, and its last point is held")
         if self._lags.due(*numbers):
-            self.remark(*self._lags.of(running.state, running.given, law))
+            self.remark(*self._lags.new(running.state, running.given, law))
 
-    def _tell_changes(self, before: Reported, now: Reported) -> None:
+    def _report_changes(self, before: Reported, now: Reported) -> None:
         running = self._running
         names = running.model.joint_names
         if (now.mode, now.fault) != (before.mode, before.fault):
-            self._tell_fault(now.mode)
+            self._report_fault(now.mode)
         if now.slipped != before.slipped and now.slipped >= 0.0:
             k = int(now.slipped)
             self.remark(
@@ -113,11 +113,11 @@ class Events:
                 "where it is to be"
             )
         if now.collided != before.collided:
-            self._tell_collision(now.collided)
+            self._report_collision(now.collided)
         if now.opposed and not before.opposed and not running.engaged and now.fault == 0.0:
             self.remark(*problems(running.verdict, running.state, names, kinds=("support",)))
 
-    def _tell_fault(self, mode: float) -> None:
+    def _report_fault(self, mode: float) -> None:
         """Store a fault that has been latched, or forget one."""
         running = self._running
         if mode not in (transitions.STOPPING, transitions.FAULT):
@@ -131,7 +131,7 @@ class Events:
             found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
         self.fault = found or self.external
 
-    def _tell_collision(self, joint: float) -> None:
+    def _report_collision(self, joint: float) -> None:
         """Store a collision that has begun, or forget one."""
         self.collision = None
         if joint < 0.0:

@@ -35,17 +35,17 @@ POSES, SPREAD = 4, 0.1
 differ from their mean."""
 
 SIGNIFICANT = 90.0
-"""Ratio by which three more parameters must improve a fit, relative to the variance that is left.
-It is three times F = 30."""
+"""Improvement of a fit by three more parameters, relative to the residual variance, that is
+significant: three times F = 30."""
 
 LIGHTEST, ERRORS = 0.001, 5.0
-"""A lighter tool in kg is none; so is one within this number of standard errors of zero."""
+"""Smallest mass of a tool in kg, and number of standard errors by which it must exceed zero."""
 
 UNEXPLAINED = 0.05
-"""Largest share of the variance of forces or moments that gravity may leave unexplained."""
+"""Largest share of the variance of forces or moments that gravity may not explain."""
 
 FORCE_NOISE, MOMENT_NOISE = 0.5, 0.05
-"""Deviations in N and N m, as root mean squares, that are never an error of the poses."""
+"""Root mean square deviations in N and N m that are always accepted."""
 
 FARTHEST, HEAVIEST = 2.0, 100.0
 """Largest distance in m of a centre of mass from the sensor, and largest mass of a tool in kg."""
@@ -88,10 +88,10 @@ class Calibration(NamedTuple):
     def read(cls, path: Path, frame: str = "") -> Calibration:
         """Return the calibration in a file that :meth:`write` or a user has written.
 
-        Raises ArgumentError for one that is missing or damaged, or is that of another ``frame``.
+        Raises ArgumentError for a file that is missing, damaged, or of another ``frame``.
         """
 
-        def made(table: Any) -> Calibration:
+        def checked(table: Any) -> Calibration:
             check_keys("the calibration", table, KEYS)
             if frame and table["frame"] != frame:
                 raise ArgumentError(f"it is of frame {quoted(table['frame'])}; must be {frame!r}")
@@ -105,13 +105,13 @@ class Calibration(NamedTuple):
             return cls(np.concatenate([moment, force]), mass, com)
 
         try:
-            return parsed_yaml(path, made)
+            return parsed_yaml(path, checked)
         except UnknownKeyError as error:
             raise ArgumentError(f"{path}: {error}") from error
 
 
 class Fit(NamedTuple):
-    """A calibration out of N poses."""
+    """A calibration from N poses."""
 
     calibration: Calibration
     mass_error: float

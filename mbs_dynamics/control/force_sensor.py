@@ -43,15 +43,15 @@ cover, and the range of positions in rad or m within which an arm is still."""
 
 
 class ForceSensor:
-    """Removes bias and weights from the readings of a sensor on an arm, and checks these.
+    """Removes bias and weights from the readings of a sensor on an arm, and checks them.
 
     Parameters: ``model``, under its gravity and with its loads; the link of the ``sensor``, and
     that of the ``tool``, which is fixed to it, by default the same. ``limits`` (6,), moment first,
-    are the ranges beyond which a component is saturated; inf for none. Whenever bias, tool or loads
-    change, the output goes on where it was, and takes its new value linearly over ZERO_TIME.
+    are the ranges beyond which a component is saturated; inf for none. When bias, tool or loads
+    change, the output moves linearly from its present to its new value over ZERO_TIME.
 
     Raises UnknownBodyError; ModelError for links that do not move, or move against the sensor;
-    ArgumentError for limits that are no such numbers.
+    ArgumentError for invalid limits.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ForceSensor:
         return np.asarray(se3.Ad(se3.inverse(frame.placement) @ sensor.placement).T)
 
     def _loads_of(self, model: Model) -> Inertia:
-        """Return the loads of a model that the sensor bears, in its frame."""
+        """Return the loads of a model that the sensor carries, in its frame."""
         total, sensor = Inertia.zero(), model.frames[self.link]
         for load in model.payloads:
             body = load.body
@@ -114,7 +114,7 @@ class ForceSensor:
         self.gravity = model.gravity
 
     def move(self, q: ArrayLike, stamp: int, now: float) -> None:
-        """Take positions (n,) of the joints in rad or m.
+        """Store positions (n,) of the joints in rad or m.
 
         Angles of joints without limits are unwrapped. Raises ArgumentError for a wrong shape, and
         for numbers that are not finite.
@@ -144,7 +144,7 @@ class ForceSensor:
         if stamp and stamp < self._stamp:
             late = f"{1e-9 * (self._stamp - stamp):.6f} s"
             return Rejection("time_backwards", f"the stamp is {late} before that of the latest")
-        wrong = self._wrong(W, stamp, now)
+        wrong = self._rejection(W, stamp, now)
         if wrong is not None:
             self._still.clear()
             return wrong
@@ -154,9 +154,9 @@ class ForceSensor:
             self._still.popleft()
         if self.calibration is None:
             return Rejection("uncalibrated", "bias and weight of the tool are not known")
-        return self._left(W, self._gravity) + self._fading(now)
+        return self._contact(W, self._gravity) + self._fading(now)
 
-    def _wrong(self, W: FloatArray, stamp: int, now: float) -> Rejection | None:
+    def _rejection(self, W: FloatArray, stamp: int, now: float) -> Rejection | None:
         """Return why a reading (6,) cannot be used; None if it can."""
         if not np.isfinite(W).all():
             return Rejection("not_finite", f"the reading is not finite: {W.tolist()}")
@@ -188,8 +188,8 @@ class ForceSensor:
         """Return a wrench (6,) at the origin and in the axes of the tool's link."""
         return np.asarray(self._to_tool @ W)
 
-    def _left(self, W: FloatArray, gravity: FloatArray) -> FloatArray:
-        """Return what bias, tool and loads leave of a reading (6,) under gravity (3,)."""
+    def _contact(self, W: FloatArray, gravity: FloatArray) -> FloatArray:
+        """Return a reading (6,) without bias, tool and loads under gravity (3,)."""
         assert self.calibration is not None
         return np.asarray(W - self.calibration.reading(gravity) - _weight(self._loads, gravity))
 
@@ -197,32 +197,32 @@ class ForceSensor:
         done = (now - self._faded_from) / ZERO_TIME
         return np.asarray(self._fade * (1.0 - min(max(done, 0.0), 1.0)))
 
-    # -- changes, after which the output goes on where it was --------------------------------------
+    # -- changes of calibration and loads ----------------------------------------------------------
 
     def calibrate(self, calibration: Calibration, now: float) -> None:
         """Use a calibration from now on."""
         self._change(calibration, self._loads, now)
 
     def zero(self, now: float) -> FloatArray:
-        """Make the present mean output zero; return the wrench (6,) that is bias from now on.
+        """Make the present mean output zero; return the wrench (6,) that is added to the bias.
 
         The output then goes linearly to zero over ZERO_TIME. Raises ArgumentError for an arm that
         moves, or a sensor that is not calibrated.
         """
         if self.calibration is None:
             raise ArgumentError("bias and weight of the tool are not known yet: fit them first")
-        extra = self._left(*self._at_rest(now))
+        extra = self._contact(*self._at_rest(now))
         self.calibrate(self.calibration._replace(bias=self.calibration.bias + extra), now)
         return extra
 
     def _change(self, calibration: Calibration | None, loads: Inertia, now: float) -> None:
-        """Use a calibration and loads, with the output going on where it was."""
+        """Use a calibration and loads, without a jump of the output."""
         known = self.calibration is not None and now - self._received <= STALE_TIMEOUT
         latest = self._latest if known else None
-        before = self._left(*latest) + self._fading(now) if latest else np.zeros(6)
+        before = self._contact(*latest) + self._fading(now) if latest else np.zeros(6)
         self.calibration, self._loads = calibration, loads
         if latest:
-            self._fade, self._faded_from = before - self._left(*latest), now
+            self._fade, self._faded_from = before - self._contact(*latest), now
 
     # -- still poses -------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class ForceSensor:
         return np.mean(readings, axis=0), np.mean(gravities, axis=0)
 
     def take_pose(self, now: float) -> str:
-        """Take the mean over the latest readings of the still arm; return the estimate in words.
+        """Add a pose, the mean reading of the still arm; return the estimate in words.
 
         Raises ArgumentError for an arm that moves, or has not been read long enough.
         """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares of gravity torques with uncertain masses: factors of efforts, and zeros of joints.
 
-An arm at rest reports e_j = a_j g_j(q - d). Beside a and d the errors of masses and centres of mass
-are unknown, and held by what is usual: so the standard errors of a and d contain them.
+An arm at rest reports e_j = a_j g_j(q - d). The errors of masses and centres of mass are unknown as
+well; priors of usual sizes bound them, so that the standard errors of a and d contain them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MASS_ERROR, COM_ERROR, ZERO_ERROR = 0.1, 0.01, 0.2
 """Usual errors: of masses as a share, of centres of mass in m, of zeros in rad or m."""
 
 NOISE, ASSUMED = 0.3, 1.0
-"""Noise of efforts that is assumed at first, as a share of their root mean square, and the number
-of measurements for which this assumption counts."""
+"""Initial estimate of the noise of efforts, as a share of their root mean square, and its weight as
+a number of measurements."""
 
 LOAD_ROUNDS = 100
 """Rounds in which factors and the centre of mass of a load are fitted in turn."""
 
 ROUNDS, STEPS = 4, 3
-"""Rounds, after each of which the noise is estimated anew, of Gauss-Newton steps."""
+"""Number of estimates of the noise, and of Gauss-Newton steps before each of them."""
 
 
 class GravityFit(NamedTuple):
@@ -109,7 +109,7 @@ def fit_gravity(
 def load_misfit(
     model: Model, link: str, q: FloatArray, joints: Sequence[int], efforts: FloatArray
 ) -> float:
-    """Return the mean square of efforts (N, k) that a load on a link alone leaves unexplained.
+    """Return the mean square of the part of efforts (N, k) that a load on a link does not explain.
 
     In poses q (N, n) a joint reports its factor times the gravity torque of the load, whose centre
     of mass is common to all. The factors and the centre of mass are fitted in turn.

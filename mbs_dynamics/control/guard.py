@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""An arm under guard, whatever its states come from and its torques go to.
+"""An arm under guard, independent of the source of its states and the sink of its torques.
 
-All that decides is the period, a function of numbers in ``period/function.py``. A guard states what
-is requested of it, and puts into words what has changed. Every call has the time as an argument, in
-s of one steady clock.
+The period, a function of numbers in ``period/function.py``, makes all decisions. A guard passes
+requests to it, and reports changes in words. Every call has the time as an argument, in s of one
+steady clock.
 """
 
 from __future__ import annotations
@@ -55,26 +55,25 @@ ROUNDING = 1e-9
 """Relative tolerance on sums of masses."""
 
 LARGEST_TURN = math.radians(60.0)
-"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
+"""Largest rotation of gravity at once while torques are commanded; a wrong sign exceeds it."""
 
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch", "stiffness")
-"""Checks of an arm of which torques are not enabled."""
+"""Checks that apply only while torques are disabled."""
 
 
 class Guard:
     """An arm under guard.
 
-    Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
-    axes of the root, by default that of the model; ``options`` are further arguments of
-    :func:`~mbs_dynamics.control.period.settings.period_settings`, as about drives; ``source`` is
-    what the states come from, for messages; ``used`` are laws that will be in force, for which the
-    period is compiled at once. Loads are those of the model.
+    Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is in the axes of
+    the root, by default that of the model; ``options`` are further arguments of
+    :func:`~mbs_dynamics.control.period.settings.period_settings`, such as those about drives;
+    ``source`` names the source of states in messages; ``used`` are laws for which the period is
+    compiled at the start. Loads are those of the model.
 
-    Fill the sample of :attr:`running` and call :meth:`advance` for each period. What the arm does
-    is in :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a
-    joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
-    commanded mimics another one, ModelError if no joint moves, BackendError if compiled code
-    differs from the equations.
+    Fill the sample of :attr:`running` and call :meth:`advance` for each period. Results are in
+    :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a commanded or fixed joint
+    is not in the model, ArgumentError if a commanded joint mimics another one, ModelError if no
+    joint moves, BackendError if compiled code differs from the equations.
     """
 
     def __init__(
@@ -92,11 +91,11 @@ class Guard:
         joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
         self.model, self.joints = model, joints
-        self.settings, self._options = settings, options
+        self.settings = settings
         file = settings.collision_file
         self._thresholds = read_bounds(file, model) if file else None
         self.loads = link_loads(model)
-        """The loads that are carried, or taken up."""
+        """The loads in force, or towards which the present ones change."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))
         given = period_settings(
             model,
@@ -117,7 +116,7 @@ class Guard:
 
     @property
     def state_record(self) -> State:
-        """The state of the period, every number of it: arrays that are not changed later."""
+        """All numbers of the state of the period. Its arrays are never changed later."""
         return self.running.state
 
     @property
@@ -140,7 +139,7 @@ class Guard:
 
     @property
     def moving(self) -> bool:
-        """Whether torques follow the arm, or change towards those that a stop leads to."""
+        """Whether torques follow the arm, or change after a stop or release."""
         return self.running.reported.mode not in transitions.RELEASED
 
     @property
@@ -190,7 +189,7 @@ class Guard:
             )
         if self.fault is not None:
             reasons.append(f"a fault is latched: {self.fault}; clear it first")
-        state, verdict = self.running.tried(t, self._laws.motion.request(transitions.ENABLE))
+        state, verdict = self.running.trial(t, self._laws.motion.request(transitions.ENABLE))
         kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
         reasons += problems(verdict, state, self.model.joint_names, kinds)
         if not reasons:
@@ -202,24 +201,24 @@ class Guard:
 
     def input_problem(self, t: float) -> str:
         """Return why the states of the joints cannot be used; empty if they can."""
-        state, verdict = self.running.tried(t, self._laws.motion.request(transitions.NONE))
+        state, verdict = self.running.trial(t, self._laws.motion.request(transitions.NONE))
         return "; ".join(
             problems(verdict, state, self.model.joint_names, kinds=("stale", "encoder_jump"))
         )
 
     def enable(self, t: float) -> list[str]:
-        """Ask for torques; return what forbids them, empty if they begin to ramp in.
+        """Request torques; return the reasons against them, empty if they begin to ramp in.
 
-        What holds the arm until the torques have ramped in lets go of it then.
+        Drives or controllers that hold the arm release it once the torques have ramped in.
         """
         if self.engaged:
             return []
         reasons = self.problems(t)
         if not reasons:
             self.events.restart()
-            self._laws.begin_anew(t)
+            self._laws.restart(t)
             self._request(t, transitions.ENABLE)
-            self._laws.renew()
+            self._laws.update_request()
             if not self.state_record.verified:
                 self.events.remark(UNVERIFIED)
         return reasons
@@ -228,31 +227,20 @@ class Guard:
         """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
         self._request(t, transitions.DISABLE)
 
-    def hold(self, t: float) -> list[str]:
-        """Let the drives hold the arm where it is; return what forbids that, empty if they do.
-
-        Torques need not have been enabled before.
-        """
-        problem = self.input_problem(t)
-        if problem:
-            return [problem]
-        self._request(t, transitions.HOLD)
-        return []
-
     def clear(self, t: float) -> None:
-        """Forget the fault, once it has stopped the torques. Whoever holds the arm goes on."""
+        """Clear the fault after it has stopped the torques. The arm remains held as before."""
         self._request(t, transitions.CLEAR)
 
     def trip(self, t: float, fault: Fault) -> None:
-        """Stop for an external reason, as an emergency button."""
+        """Stop for an external reason, such as an emergency button."""
         if self.engaged:
             self.events.external = fault
             self._request(t, transitions.TRIP, doubt=fault.doubt.value)
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
-        """Say whether another controller is to hold the arm after a release, and holds it now."""
+        """State whether another controller will hold the arm after a release, and holds it now."""
         self._laws.motion.holder = exists, holds
-        self._laws.renew()
+        self._laws.update_request()
 
     def released_for(self, t: float) -> float:
         """Return the time in s since gravity torques of a release began to ramp out.
@@ -266,9 +254,9 @@ class Guard:
         return t - float(release_began(s, request, self.running.given))
 
     def latch(self, fault: Fault) -> None:
-        """Begin with a fault that another guard has latched, of an arm at rest."""
+        """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
         self.running.latch_fault()
-        self.events.begin_with(fault)
+        self.events.adopt(fault)
 
     def _request(
         self, t: float, action: float, *, settle: bool = False, doubt: float = 0.0
@@ -276,7 +264,7 @@ class Guard:
         """Apply a request at once; the command stays until the next period."""
         request = self._laws.motion.request(action, settle=settle, doubt=doubt)
         self.running.apply(t, request)
-        self._tell(t)
+        self._report(t)
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -292,13 +280,13 @@ class Guard:
     def switch(self, t: float, law: AnyLaw | None) -> None:
         """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
 
-        Another law of the same kind, as one of another stiffness, goes on with the reference; else
-        the present state is the reference. The first call of a law may compile for a second: switch
-        to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
-        fails, or that is too stiff for the period of the loop.
+        Another law of the same kind, such as one of another stiffness, continues with the
+        reference; otherwise the present state becomes the reference. The first call of a law may
+        compile for a second: switch to it once before torques are enabled. Raises MbsError, and
+        changes nothing, for a law that fails or is too stiff for the period of the loop.
         """
         self._laws.switch(t, law)
-        self._tell(t)
+        self._report(t)
 
     def aim(self, t: float, reference: Target | None) -> None:
         """Let the law follow another reference from time ``t`` on; None: come to rest.
@@ -313,7 +301,7 @@ class Guard:
         if self.running.floats_since_collision:
             raise ArgumentError("the arm floats since a collision, until torques are enabled again")
         self._laws.aim(t, reference)
-        self._tell(t)
+        self._report(t)
 
     @property
     def reference(self) -> JointReference | PoseReference:
@@ -332,7 +320,7 @@ class Guard:
         return None if math.isnan(played) or self.trajectory is None else played
 
     def pace(self, rate: float) -> None:
-        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
+        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: continue.
 
         Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """
@@ -341,11 +329,11 @@ class Guard:
     # -- settings ----------------------------------------------------------------------------------
 
     def check(self, settings: ArmSettings) -> None:
-        """Compile what other settings need. Raises BackendError if that cannot be relied on."""
+        """Compile the period for other settings. Raises BackendError if compiled code is wrong."""
         if settings.algorithm != self.settings.algorithm:
             running = self.running
             function = Period(self.model, settings.algorithm, running.function.traced)
-            function.verify(function.settings.packed(running.given).astype(float))
+            function.verify(function.settings.packed(running.given))
 
     def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
         """Apply other settings for the same joints; ``options`` as for the class.
@@ -355,7 +343,7 @@ class Guard:
         if settings.algorithm != self.settings.algorithm:
             traced = self.running.function.traced
             self.running.retrace(Period(self.model, settings.algorithm, traced))
-        self.settings, self._options = settings, options
+        self.settings = settings
         before = self.running.given
         given = period_settings(
             self.model,
@@ -366,8 +354,8 @@ class Guard:
             thresholds=self._thresholds,
             **options,
         )
-        kept = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
-        self.running.use(given._replace(**{name: getattr(before, name) for name in kept}))
+        unchanged = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
+        self.running.use(given._replace(**{name: getattr(before, name) for name in unchanged}))
         if not self.engaged:  # before torques are enabled, whether a law is too stiff is judged
             self._request(float(self.state_record.now), transitions.NONE)
 
@@ -375,16 +363,16 @@ class Guard:
 
     @property
     def gravity(self) -> FloatArray:
-        """(3,) the gravity in m/s^2 that is in force, or moved to, in the axes of the root."""
+        """(3,) the gravity in m/s^2 in force, or the goal of its ramp, in the axes of the root."""
         return np.array(self.running.given.gravity)
 
     def set_gravity(
         self, gravity: FloatArray, *, time: float | None = None, check: bool = True
     ) -> None:
-        """Move to another gravity (3,) in m/s^2, in the axes of the root.
+        """Ramp to another gravity (3,) in m/s^2, in the axes of the root.
 
-        It takes effect in ``time`` s, None: ``ramp_time``. With ``check`` raises what
-        :meth:`check_gravity` raises, and changes nothing then.
+        The ramp takes ``time`` s, None: ``ramp_time``. With ``check`` raises what
+        :meth:`check_gravity` raises, and then changes nothing.
         """
         if check:
             self.check_gravity(gravity)
@@ -392,9 +380,9 @@ class Guard:
         self.running.change(gravity=np.array(gravity, dtype=float), gravity_time=seconds)
 
     def check_gravity(self, gravity: FloatArray) -> None:
-        """Raise ArgumentError or ModelError for a gravity (3,) that must not be moved to now.
+        """Raise ArgumentError or ModelError for a gravity (3,) that must not be set now.
 
-        While torques are commanded it may turn by LARGEST_TURN at once.
+        While torques are commanded it may turn by at most LARGEST_TURN.
         """
         before = self.gravity
         lengths = float(np.linalg.norm(before) * np.linalg.norm(gravity))
@@ -412,10 +400,10 @@ class Guard:
     def set_loads(
         self, loads: Sequence[LinkLoad], *, time: float | None = None, check: bool = True
     ) -> None:
-        """Carry other loads, one a link, in place of the present ones.
+        """Replace all loads, at most one per link.
 
-        They take effect in ``time`` s, None: ``ramp_time``. Raises what :meth:`parameters_of`
-        raises, with ``check`` ModelError if the arm could not be held, and changes nothing then.
+        The ramp takes ``time`` s, None: ``ramp_time``. Raises what :meth:`parameters_of` raises,
+        with ``check`` ModelError if the arm could not be held, and then changes nothing.
         """
         parameters = self.parameters_of(loads)
         if check:
@@ -427,10 +415,10 @@ class Guard:
             self._request(float(self.state_record.now), transitions.NONE, settle=True)
 
     def parameters_of(self, loads: Sequence[LinkLoad]) -> FloatArray:
-        """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
+        """Return the inertial parameters (nb, 10) of loads, added up for each body.
 
-        Raises UnknownBodyError, ArgumentError or ModelError for loads that cannot be, and
-        ModelError if they are too heavy together. Less than is carried now is never too heavy.
+        Raises UnknownBodyError, ArgumentError or ModelError for impossible loads, and ModelError if
+        they are too heavy together. A total mass up to the present one is never too heavy.
         """
         mass = sum(load.mass for load in loads)
         bare = without_payloads(self.model)
@@ -476,14 +464,14 @@ class Guard:
         if problem:
             self.trip(t, Fault("law", problem))
         row = self.running.run()
-        self._tell(t)
-        self.events.look_at_law()
+        self._report(t)
+        self.events.update_law()
         return row
 
-    def _tell(self, t: float) -> None:
-        """Put into words what has changed, and stop the arms that are linked with this one."""
+    def _report(self, t: float) -> None:
+        """Report changes in words, and stop linked arms at a new fault."""
         before = self.fault
-        self.events.look()
+        self.events.update()
         if self.fault is not None and before is None:
             message = f"the arm it is linked with stopped: {self.fault}"
             for other in self._linked:

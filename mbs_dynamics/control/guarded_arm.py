@@ -9,12 +9,12 @@
         for m in command.motors:
             bus.write(m.motor, m.position, m.velocity, m.kp, m.kd, m.effort)
 
-The arm always has a holder, where its drives can hold it: their own position loops, with gravity
-torques fed forward, whenever torques are disabled or a fault has stopped them. They hold the
-positions that were trusted last. Where an encoder is doubted, its drive damps. Where a motor is
-doubted, its drive is given no torque, but a position beyond by as much as its loop needs to exert
-it. An arm that its drives do not hold, as without power, is not thrown back: the positions to be
-held follow it. Torques ramp down alone only where drives cannot hold.
+Drives that can hold the arm do so whenever torques are disabled or a fault has stopped them: their
+position loops hold the latest trusted positions, with gravity torques fed forward. A drive with a
+doubted encoder damps. A drive with a doubted motor receives no torque; instead its position command
+is offset by the error at which its loop exerts that torque. If the drives do not hold the arm, for
+example without power, the held positions follow it, so that it is not thrown back later. Torques
+ramp down only where drives cannot hold.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -45,14 +46,14 @@ DEFAULTS: dict[str, Any] = {
     "ramp_time": 1.0,
     "tracking_tolerance": 0.05,
 }
-"""Settings that differ from those of nodes: frames are those of this arm, and fast."""
+"""Defaults that differ from those of nodes, since frames come from this arm alone and often."""
 
 HAND_OVER = 0.2
-"""Time in s in which the gains of the drives fade once torques hold the arm."""
+"""Time in s over which the gains of the drives fade out once torques hold the arm."""
 
 SLIP, SLIP_SHARE = 0.05, 0.3
-"""How far positions to be held may be from the measured ones, in rad or m: by the first, or by what
-takes this share of the largest torque of the drive."""
+"""Largest distance of held from measured positions: the first in rad or m, or if it is longer, the
+distance at which the drive exerts this share of its largest torque."""
 
 
 class Command(NamedTuple):
@@ -137,13 +138,17 @@ class GuardedArm(Guard):
             self.switch(0.0, law)
 
     def hold(self, t: float) -> list[str]:
-        """Let the drives hold the arm where it is; return what forbids that, empty if they do.
+        """Let the drives hold the arm where it is; return the reasons against it, empty if they do.
 
         Torques need not have been enabled before.
         """
         if not self.motors.can_hold:
             return ["the drives cannot hold the arm: kp is 0 in the table of motors"]
-        return super().hold(t)
+        problem = self.input_problem(t)
+        if problem:
+            return [problem]
+        self._request(t, transitions.HOLD)
+        return []
 
     def load(
         self,
@@ -153,7 +158,7 @@ class GuardedArm(Guard):
         *,
         time: float | None = None,
     ) -> None:
-        """Take up a load of ``mass`` kg with its centre at ``com`` (3,) m of a link; 0: put it off.
+        """Set the load on a link: ``mass`` in kg, centre of mass ``com`` (3,) in m; 0 removes it.
 
         It takes effect in ``time`` s, None: ``ramp_time``. Raises UnknownBodyError and ModelError
         for a load that cannot be, or with which the arm could not be held.
@@ -178,20 +183,13 @@ class GuardedArm(Guard):
         return command
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:
-        """Put the time, and what frames report, into the sample."""
-        measured = self.motors.measured(frames)
-        running = self.running
-        if len(measured.joints) == self.model.n and not measured.apart:
-            _, q, qd, tau, stamps, errors, temperatures, _, _ = measured
-            running.fill_sample(t, stamps, stamps, (q, qd, tau), errors, temperatures)
-        else:
-            running.clear_sample(t)
-            x, k = running.sample, [self.joints[place] for place in measured.joints]
-            x.stamp[k] = x.received[k] = measured.stamps
-            x.q[k], x.qd[k], x.effort[k] = measured[1:4]
-            x.error[k], x.temperature[k] = measured.errors, measured.temperatures
-            x.apart[k] = measured.apart or 0.0
-            x.reported[k] = 1.0
+        """Put the time and the reports in frames into the sample."""
+        measured, running = self.motors.measured(frames), self.running
+        joints, *states, stamps, errors, temperatures, _, apart = measured
+        places = [self.joints[k] for k in joints]
+        running.report(t, places, stamps, stamps, states, errors, temperatures)
+        if apart:
+            running.sample.apart[places] = apart
         if len(self.nudge):
             running.sample.nudge[self.joints] = self.nudge
         if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):
@@ -205,7 +203,7 @@ class GuardedArm(Guard):
         if event != self._told:
             self._told = event
         else:
-            event = self.events.told()
+            event = self.events.summary()
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):

@@ -35,31 +35,19 @@ FIXED = "the joint is fixed"
 NOT_REPORTED = "not reported yet"
 
 
-class Efforts(NamedTuple):
-    """Measured joint torques."""
-
-    tau: FloatArray
-    """(n,) in N m or N; NaN where it is unknown."""
-    why_not: str = ""
-    """Why some or all are unknown; empty if none is."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all are known."""
-        return not self.why_not
-
-
 class Reading(NamedTuple):
     """A clean state, merged of all messages. The arrays are buffers: valid until the next read."""
 
     q: FloatArray
     """(n,) positions in rad or m."""
     qd: FloatArray | None
-    """(n,) velocities in rad/s or m/s; None if that of a joint is unknown."""
+    """(n,) velocities in rad/s or m/s; None if the velocity of a joint is unknown."""
     why_no_velocity: str
     """Why ``qd`` is None."""
-    efforts: Efforts
-    """Joint torques of the latest message of each joint."""
+    tau: FloatArray
+    """(n,) efforts in N m or N of the latest message of each joint; NaN where none is known."""
+    why_no_effort: str
+    """Why some or all efforts are unknown; empty if none is."""
     stamp: int
     """The newest time stamp of the joints, in ns; 0 if this message has none."""
     repeated: bool
@@ -160,13 +148,14 @@ class JointInput:
             self._q,
             None if why_not else self._qd,
             why_not,
-            Efforts(self._tau, self._summary("effort", self._no_effort)),
+            self._tau,
+            self._summary("effort", self._no_effort),
             max(self.stamps) if stamp else 0,
             not new,
         )
 
     def _late(self, found: States, stamp: int, received: float) -> Rejection | None:
-        """Return why this stamp is rejected, or restart the time of joints that are silent."""
+        """Return why this stamp is rejected; restart the time of joints that are stale."""
         late = [k for k in found.joints if 0 < stamp < self.stamps[k]]
         for k in late:
             if received - self._received[k] < self.stale_timeout:
@@ -181,7 +170,7 @@ class JointInput:
         return None
 
     def _difference(self, k: int, q: float, stamp: int) -> tuple[float, str]:
-        """Return the velocity of a joint since its position before, and why there is none."""
+        """Return the velocity of a joint since its previous position, and why there is none."""
         before = self.stamps[k]
         elapsed = 1e-9 * (stamp - before)
         if not stamp or not before or elapsed > self.stale_timeout:
@@ -189,7 +178,7 @@ class JointInput:
         return (q - self._before[k]) / elapsed, ""
 
     def stale(self, now: float) -> list[str]:
-        """Return which joints are not fresh and for how long, in words; empty if all are."""
+        """Return the joints that are not fresh and their ages in words; empty if all are fresh."""
         ages = []
         for name, received in zip(self.joint_names, self._received, strict=True):
             if received == -math.inf:
@@ -209,7 +198,7 @@ class JointInput:
         return Rejection("incomplete_joints", reason)
 
     def _summary(self, what: str, reasons: Sequence[str]) -> str:
-        """Return why a quantity is unknown of some or all joints; empty if of none."""
+        """Return why a quantity is unknown for some or all joints; empty if it is known for all."""
         if not any(reasons):
             return ""
         lacking: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
@@ -14,15 +13,12 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 LARGEST = 1e9
 """Numbers of this size, in rad, m, rad/s, m/s, N m or N, are not measurements."""
 
-KEPT_LAYOUTS = 32
-"""Number of lists of names that are cached."""
-
 MOST_NAMES = 10_000
-"""Number of names in a message beyond which it is rejected: to find joints would take too long."""
+"""Largest number of names in a message: to search more would take too long."""
 
 
 class Rejection(NamedTuple):
-    """Why a message was rejected, or was accepted but not answered."""
+    """The reason to reject a message, or not to answer an accepted one."""
 
     kind: str
     """A short key for counting, such as ``"duplicate_joints"``."""
@@ -42,16 +38,6 @@ class States(NamedTuple):
     """NaN where the message holds none, or numbers that are not measurements."""
 
 
-class _Layout(NamedTuple):
-    """Places of the joints in messages with one list of names, or the problem with them."""
-
-    names: list[str]
-    fault: Rejection | None
-    joints: Sequence[int] = ()
-    places: Sequence[int] = ()
-    """Places of these joints in the arrays of the message."""
-
-
 def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
     """Return the positions in rad or m of joints that no driver reports, by coordinate.
 
@@ -69,15 +55,10 @@ def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) ->
 
 
 class JointStateReader:
-    """Finds joints in messages. Other joints are ignored, and so are ``fixed`` ones, by coordinate.
-
-    Where the joints are in a message is found once for each list of names.
-    """
+    """Finds joints in messages. Other joints and ``fixed`` ones, by coordinate, are ignored."""
 
     def __init__(self, joint_names: Sequence[str], fixed: Sequence[int] = ()) -> None:
         self.joint_names, self._fixed = tuple(joint_names), frozenset(fixed)
-        self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
-        self._latest = _Layout([], None)
 
     def read(
         self,
@@ -90,56 +71,52 @@ class JointStateReader:
 
         ``velocities`` and ``efforts`` may be empty.
         """
-        layout = self._latest
-        if names != layout.names or not names:
-            if len(names) > MOST_NAMES:
-                message = f"the message names {len(names)} joints; must be at most {MOST_NAMES}"
-                return Rejection("too_many_names", message)
-            layout = self._latest = self._layouts(tuple(names))
-        if layout.fault is not None:
-            return layout.fault
-        length = len(layout.names)
+        joints = self._joints_in(names)
+        if isinstance(joints, Rejection):
+            return joints
+        length = len(names)
         for what, values in (("position", positions), ("velocity", velocities)):
             if len(values) != length and (len(values) or what == "position"):
                 message = f"{length} joint names but {len(values)} {what} value(s)"
                 return Rejection(f"{what}_length", message)
-        places = layout.places
+        own, places = [self.joint_names[k] for k in joints], list(joints.values())
         q = [positions[k] for k in places]
         unknown = [math.nan] * len(q)
         qd = [velocities[k] for k in places] if len(velocities) else unknown
         if not math.hypot(*q, *qd) < LARGEST:  # nor is it for NaN
             known = [x if x == x else 0.0 for x in qd]
             if not math.hypot(*q) < LARGEST:
-                return wild_numbers("position", self._named(layout), q)
+                return wild_numbers("position", own, q)
             if not math.hypot(*known) < LARGEST:
-                return wild_numbers("velocity", self._named(layout), known)
+                return wild_numbers("velocity", own, known)
         tau = [efforts[k] for k in places] if len(efforts) == length else unknown
         if not math.hypot(*tau) < LARGEST:
             tau = [x if abs(x) < LARGEST else math.nan for x in tau]
-        return States(layout.joints, q, qd, tau)
+        return States(list(joints), q, qd, tau)
 
-    def _named(self, layout: _Layout) -> list[str]:
-        return [self.joint_names[k] for k in layout.joints]
-
-    def _learned(self, given: tuple[str, ...]) -> _Layout:
-        """Return a new layout of messages with these names, or the problem with them."""
-        names, own = list(given), self.joint_names
-        there = [k for k, name in enumerate(own) if name in given]
-        joints = [k for k in there if k not in self._fixed]
-        twice = [own[k] for k in joints if names.count(own[k]) > 1]
+    def _joints_in(self, names: Sequence[str]) -> dict[int, int] | Rejection:
+        """Return the places of the joints in a message, by coordinate, or why it is rejected."""
+        if len(names) > MOST_NAMES:
+            message = f"the message names {len(names)} joints; must be at most {MOST_NAMES}"
+            return Rejection("too_many_names", message)
+        own, places = self.joint_names, {name: k for k, name in enumerate(names)}
+        there = {k: places[name] for k, name in enumerate(own) if name in places}
         if not there:
-            those = listed(names) if names else "no names at all"
-            message = f"it holds {those}; the robot has {listed(own)}"
-            message = f"none of the robot's joints is in the message: {message}"
-            return _Layout(names, Rejection("no_joints", message))
-        if twice:
-            message = f"joints named more than once: {listed(twice)}"
-            return _Layout(names, Rejection("duplicate_joints", message))
+            message = (
+                f"none of the robot's joints is in the message: it holds "
+                f"{listed(names) if names else 'no names at all'}; the robot has {listed(own)}"
+            )
+            return Rejection("no_joints", message)
+        joints = {k: place for k, place in there.items() if k not in self._fixed}
+        if len(places) < len(names):
+            twice = [own[k] for k in joints if list(names).count(own[k]) > 1]
+            if twice:
+                message = f"joints named more than once: {listed(twice)}"
+                return Rejection("duplicate_joints", message)
         if not joints:
             message = f"all joints in the message are fixed ones: {listed(own[k] for k in there)}"
-            return _Layout(names, Rejection("partial", message))
-        places = [names.index(own[k]) for k in joints]
-        return _Layout(names, None, joints, places)
+            return Rejection("partial", message)
+        return joints
 
 
 def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Rejection:

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The law of a running period: how laws are tried, take over and follow references.
+"""The law of a running period: trials of laws, changes between them, and their references.
 
-Impedances are laws of the period: their gains are settings. Other laws are called before it.
+The period itself computes impedances, whose gains are settings. Other laws are called before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.called_laws import CalledLaws, called, reference_of
+from mbs_dynamics.control.called_laws import CalledLaws, reference_of, torques_of
 from mbs_dynamics.control.laws import AnyLaw, CartesianImpedance, JointImpedance, Law, LawState
 from mbs_dynamics.control.motion import Motion, moving_link
 from mbs_dynamics.control.period import laws, transitions
@@ -23,7 +23,7 @@ from mbs_dynamics.control.period.following import Traced, period_of
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.records import State
 from mbs_dynamics.control.period.sentences import problems
-from mbs_dynamics.control.period.settings import law_settings
+from mbs_dynamics.control.period.settings import joint_settings, lead_settings, link_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
 from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.errors import ArgumentError
@@ -44,7 +44,7 @@ def link_of(law: Any, model: Model) -> str:
 
 
 def traced_for(before: Traced, every: Iterable[AnyLaw | None], model: Model) -> Traced:
-    """Return what a period computes in which these laws can be in force as well."""
+    """Return the traced laws of a period in which these laws can be in force as well."""
     for law in every:
         if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
             link = link_of(law, model)
@@ -53,10 +53,9 @@ def traced_for(before: Traced, every: Iterable[AnyLaw | None], model: Model) -> 
 
 
 class LawInForce:
-    """The law that moves an arm, and the motion that it is to follow.
+    """The law that moves an arm, and the motion that it follows.
 
-    Each request of an arm states both, so requests are made here: :attr:`motion` says what the
-    coming periods follow.
+    Requests of an arm contain both; :attr:`motion` builds them.
     """
 
     def __init__(self, running: RunningPeriod) -> None:
@@ -65,18 +64,18 @@ class LawInForce:
         self.motion = Motion(model, joints, [model.joint_names[k] for k in joints])
         self.in_force: AnyLaw | None = None
         self._next: tuple[AnyLaw | None] | None = None
-        """A law that takes over once the one in force has done so."""
+        """A law that waits until the law in force has taken over."""
         self._called = CalledLaws()
-        self.renew()
+        self.update_request()
 
-    def renew(self) -> None:
-        """Let the next periods follow what is requested now."""
-        self._running.follow(self.motion.request(transitions.NONE, sends=True))
+    def update_request(self) -> None:
+        """Use the present request in the next periods."""
+        self._running.set_request(self.motion.request(transitions.NONE, sends=True))
 
     def stop(self) -> None:
         """Let the arm come to rest."""
         self.motion.stop()
-        self.renew()
+        self.update_request()
 
     # -- laws --------------------------------------------------------------------------------------
 
@@ -88,15 +87,15 @@ class LawInForce:
         return self.in_force if self._next is None else self._next[0]
 
     def switch(self, t: float, law: AnyLaw | None) -> None:
-        """Let another law take over, as :meth:`Guard.switch` says."""
+        """Let another law take over; see :meth:`Guard.switch`."""
         self.prepare(t, law)
         self._next = (law,)
         running = self._running
         if not running.engaged or running.floats_since_collision or not self._called.blends(t):
             self._begin(t)
 
-    def begin_anew(self, t: float) -> None:
-        """Let the law that waits take over, as torques are enabled; no law fades."""
+    def restart(self, t: float) -> None:
+        """Let a waiting law take over at once, and end all motions, as torques are enabled."""
         self._called.restart()
         if self._next is not None:
             self._begin(t)
@@ -133,15 +132,15 @@ class LawInForce:
         return self._running.engaged and any(law in laws.OF_LINKS for law in every)
 
     def _check_stiffness(self, law: JointImpedance | CartesianImpedance, function: Period) -> None:
-        """Raise ArgumentError if a law is too stiff for an arm at rest where it is now.
+        """Raise ArgumentError if a law is too stiff for the arm at rest in its present posture.
 
-        The period decides.
+        A trial of the period decides.
         """
         running = self._running
         given = running.given._replace(**self._settings_of(law))
         number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
         request = self.motion.request(transitions.NONE)._replace(law=number)
-        s, found = running.tried_at_rest(function, given, request)
+        s, found = running.trial_at_rest(function, given, request)
         for reason in problems(found, s, running.model.joint_names, kinds=("stiffness",)):
             raise ArgumentError(reason)
 
@@ -149,25 +148,19 @@ class LawInForce:
         """Return the settings that a law states, by name."""
         model, joints = self._running.model, self._running.joints
         if isinstance(law, JointImpedance):
-            stated = law_settings(model, joints, joint_law=law)
-            names = [name for name in stated if name.startswith("joint_")]
-        elif isinstance(law, CartesianImpedance):
-            stated = law_settings(model, joints, link_law=law)
-            names = [name for name in stated if name.startswith(("link_", "posture_"))]
-        else:
-            lead = getattr(law, "lead", None)
-            stated = law_settings(model, joints, own_lead=lead)
-            names = ["own_lead", "own_link_lead"]
-        return {name: stated[name] for name in names}
+            return joint_settings(model, joints, law)
+        if isinstance(law, CartesianImpedance):
+            return link_settings(law)
+        return lead_settings(model, joints, getattr(law, "lead", None))
 
     def check(self, t: float) -> None:
-        """Raise ArgumentError if a law of a user cannot be in force at the present state."""
+        """Raise ArgumentError if the law, one of a user, does not accept the present state."""
         check = getattr(self.law, "check", None)
         if check is not None:
             check(self._running.model_in_force(), self._resting(t))
 
     def _try(self, law: Law, t: float) -> None:
-        """Call a law once, at rest and with the reference there."""
+        """Call a law once, at rest and with the present state as reference."""
         state, C, link = self._resting(t), np.eye(4), link_of(law, self._running.model)
         if link:
             C = mbs.forward_kinematics(self._running.model, state.q, bodies=[link])[0]
@@ -178,7 +171,7 @@ class LawInForce:
         check = getattr(law, "check", None)
         if check is not None:
             check(self._running.model_in_force(), state)
-        called(law, self._running.model_in_force(), state, reference_of(law, s))
+        torques_of(law, self._running.model_in_force(), state, reference_of(law, s))
 
     def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
         running = self._running
@@ -189,7 +182,7 @@ class LawInForce:
         )  # fmt: skip
 
     def _resting(self, t: float) -> LawState:
-        """Return the state of an arm at rest at the latest positions, or within its limits."""
+        """Return the state of the arm at rest at its latest positions, or else the neutral ones."""
         s = self._running.state
         known = bool(np.isfinite(s.q).all())
         q = np.array(s.q) if known else self._running.model.neutral(within_limits=True)
@@ -219,13 +212,12 @@ class LawInForce:
             self.motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
         running.change(**self._settings_of(law))
         running.apply(t, self.motion.request(action))
-        self.renew()
+        self.update_request()
 
     def prepare_period(self, t: float) -> str:
-        """Put torques of a law that is called, and what is due of a trajectory, into the period.
+        """Prepare the next period: change of laws, torques of a called law, trajectory segment.
 
-        A law that waits takes over once the one before has done so. Return why a law failed; empty
-        if none did.
+        Return why a law failed; empty if none did.
         """
         problem = ""
         if self._next is not None and not self._called.blends(t):
@@ -240,16 +232,16 @@ class LawInForce:
         return problem
 
     def _call(self, t: float) -> None:
-        """Put the torques of a law that is called into the sample, beside those of gravity.
+        """Put the torques of a called law, less those of gravity, into the sample.
 
-        The period is tried first, so that the law is called with the state that it trusts. Raises
+        A trial of the period provides the trusted state that the law is called with. Raises
         ArgumentError for a law that fails.
         """
         running = self._running
         running.expect_law()
         if not running.engaged:
             return
-        s = running.tried_sample()
+        s = running.trial_of_sample()
         if float(s.mode) not in transitions.ENGAGED or s.doubted or s.rates_doubted:
             return
         if s.collided >= 0.0:
@@ -262,10 +254,10 @@ class LawInForce:
     # -- references --------------------------------------------------------------------------------
 
     def aim(self, t: float, reference: Target | None) -> None:
-        """Let the law follow another reference, as :meth:`Guard.aim` says."""
+        """Let the law follow another reference; see :meth:`Guard.aim`."""
         self.motion.aim(reference, self._running.state, self._running.given)
         self._running.apply(t, self.motion.request(transitions.NONE))
-        self.renew()
+        self.update_request()
 
     @property
     def reference(self) -> JointReference | PoseReference:
@@ -273,13 +265,13 @@ class LawInForce:
         return reference_of(self.in_force, self._running.state)
 
     def pace(self, rate: float) -> None:
-        """Play the trajectory at a share of its speed, as :meth:`Guard.pace` says."""
+        """Play the trajectory at a share of its speed; see :meth:`Guard.pace`."""
         if not 0.0 <= rate <= 1.0:
             raise ArgumentError(f"the pace is {rate:g}; must be 0 to 1")
         if self.motion.trajectory is None:
             raise ArgumentError("no trajectory is approached or played")
         self.motion.pace = rate
-        self.renew()
+        self.update_request()
 
     def _feed(self, t: float) -> None:
         """Provide the segment of the trajectory that is played at time ``t``."""
@@ -287,4 +279,4 @@ class LawInForce:
         if math.isfinite(played):
             s = self._running.state
             self.motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
-            self.renew()
+            self.update_request()

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what motors report and take as motion data, a row at a time."""
+"""Writes reports and commands of motors as motion data, one row at a time."""
 
 from __future__ import annotations
 

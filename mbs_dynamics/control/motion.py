@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requested motions of an arm: targets and trajectories, checked, as numbers for the period."""
+"""Requested motions of an arm: checked targets and trajectories, as numbers for the period."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, without_payloads
 
 MOST_STEPS, LARGEST_STEP = 60, 0.3
-"""Steps of the search for positions that place a link, and their largest length in rad or m."""
+"""Steps of the search for positions that reach a pose, and their largest size in rad or m."""
 
 REACHED = 0.01, 1e-3
 """Errors in rad and m within which a pose is reached."""
@@ -51,7 +51,7 @@ class Motion:
         self._low = np.where(low < high, low, -np.inf)
         self._high = np.where(low < high, high, np.inf)
         self.law, self.link = laws.FLOAT, ""
-        self.at_once = self.motion = self.prefers = 0.0
+        self.motion = self.prefers = 0.0
         self.follows = references.STOP
         self.target = np.zeros(model.n)
         self.target_qd = np.zeros(model.n)
@@ -62,7 +62,7 @@ class Motion:
         self.trajectory: Trajectory | None = None
         """The trajectory that is approached or played."""
         self.holder = (False, False)
-        """Whether another controller is to hold the arm once torques are released, and does so."""
+        """Whether another controller is to hold the arm after a release, and holds it now."""
         self._kinematics: Kernel | None = None
 
     def request(
@@ -72,23 +72,23 @@ class Motion:
         exists, holds = self.holder
         return Request(
             action, float(sends), float(settle), doubt, float(exists), float(holds),
-            self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
+            self.law, 0.0, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
         )  # fmt: skip
 
     @property
     def may_be_off(self) -> bool:
-        """Whether a target may be given up: a pose that limits keep off, or one that is old."""
+        """Whether a target may be missed: a pose beyond limits, or a target that is too old."""
         of_link = self.law in laws.OF_LINKS
         return self.follows == references.TARGET and (of_link or bool(self.target_qd.any()))
 
     def use(self, law: float, link: str = "") -> None:
-        """Request another law; a motion for the law before is no longer followed."""
+        """Request another law; a motion for a law of another kind or link is ended."""
         if (law in laws.OF_LINKS, link) != (self.law in laws.OF_LINKS, self.link):
             self.stop()
             self._kinematics = None
-        self.law, self.link, self.at_once = law, link, 0.0
+        self.law, self.link = law, link
 
     def stop(self) -> None:
         """Come to rest."""
@@ -152,7 +152,7 @@ class Motion:
         self.motion += 1.0
 
     def _aimed(self, s: State, p: Settings) -> FloatArray:
-        """Return the positions (n,) where joints are to be, with those that go on."""
+        """Return the present target positions (n,) of the joints."""
         follows = self.prefers if self.law in laws.OF_LINKS else self.follows
         if follows == references.TARGET and s.obeys:
             age = min(float(s.now - s.motion_at), float(p.reference_timeout))

@@ -17,12 +17,12 @@ WHEN_SILENT = {
     "damp": "the drives damp",
     "hold": "the drives hold their position",
     "zero": "the drives exert no torque",
-    "last": "the drives go on with the last command",
+    "last": "the drives continue the last command",
 }
 """Reactions of drives when commands stop."""
 
 MAX_AGE = 0.02
-"""Age in s from which on the frame of a motor is stale, unless the table states another."""
+"""Age in s from which the frame of a motor is stale, unless the table states another."""
 
 SMALLEST, LARGEST = 1e-9, 1e9
 """Range of the sizes of factors."""
@@ -31,7 +31,7 @@ SIGNED = ("sign", "zero", "command_per_newton_metre", "feedback_per_newton_metre
 """Numbers that may be negative."""
 
 SIZES = {"sign": (1.0, 1.0), "zero": (0.0, math.inf), "kp": (0.0, LARGEST), "kd": (0.0, LARGEST)}
-"""Ranges of the sizes of other numbers than factors."""
+"""Ranges of the sizes of numbers that are not factors."""
 
 FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
 OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
@@ -131,20 +131,20 @@ def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     )
     velocity = row.setdefault("velocity_per_radian", position)
     if kp and not kd:
-        raise ArgumentError(f"{where}: kp is {kp:g} without kd; must have a positive kd with it")
+        raise ArgumentError(f"{where}: kp is {kp:g} without kd; state a positive kd as well")
     effects = {
         "stiffness": (kp, kp * position / abs(command)),
         "damping": (kd, kd * velocity / abs(command)),
     }
     for key, (gain, effect) in effects.items():
         if key in table and not gain:
-            raise ArgumentError(f"{where}: {key} is stated, but not the gain that has it as effect")
+            raise ArgumentError(f"{where}: {key} is stated without the gain that causes it")
         row.setdefault(key, effect)
     return Motor(motor=name, joint=joint, **row)
 
 
 def row_of(motor: Motor | None) -> dict[str, Any]:
-    """Return what a table states of a motor, without what follows from its other keys."""
+    """Return the keys of a motor's table, without those that follow from others."""
     if motor is None:
         return {}
     values = {name: value for name, value in motor._asdict().items() if name != "joint"}

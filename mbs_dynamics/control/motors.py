@@ -39,11 +39,11 @@ from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import parsed_yaml
 
-KEPT_LAYOUTS = 32
-"""Number of orders of frames that are cached."""
+CACHED_LAYOUTS = 32
+"""Number of cached layouts of frames."""
 
 PER_UNIT = ("position_per_radian", "velocity_per_radian", "feedback_per_newton_metre")
-"""Fields of Motor by which states are divided."""
+"""Factors of a motor by which its states are divided."""
 
 
 class Frame(NamedTuple):
@@ -96,7 +96,7 @@ _NOTHING = Measured((), (), (), (), (), (), ())
 
 
 class Layout(NamedTuple):
-    """Places of the motors in frames of one order, and the factors of these motors."""
+    """Places of the motors in frames of one order, and their factors."""
 
     pick: Callable[[Sequence[Any]], Sequence[Any]]
     rows: Sequence[int]
@@ -116,7 +116,7 @@ class Motors:
     ``table`` has the keys ``when_silent`` (damp, hold, zero or last), ``max_age`` in s (0.02 if
     absent) and ``motors``: by joint a table, or a list of two, with the keys ``motor`` (number or
     name on the bus), ``sign`` (1 or -1), ``position_per_radian``, ``command_per_newton_metre``,
-    ``feedback_per_newton_metre``, and if need be ``zero`` (default 0), ``velocity_per_radian``
+    ``feedback_per_newton_metre``, and optionally ``zero`` (default 0), ``velocity_per_radian``
     (that of positions), ``limit`` (the effort limit of the URDF, divided among the motors of a
     joint), ``kp`` and ``kd`` (0), ``stiffness`` and ``damping`` (what kp and kd amount to at the
     joint in SI, if that does not follow from the factors of positions, velocities and commands).
@@ -135,7 +135,7 @@ class Motors:
                 f"when_silent is {quoted(self.when_silent)}; valid: {listed(WHEN_SILENT)}"
             )
         self.max_age = positive("max_age", table.get("max_age", MAX_AGE))
-        """Age in s from which on a frame is stale."""
+        """Age in s from which a frame is stale."""
         by_joint = table["motors"]
         if not isinstance(by_joint, Mapping) or not by_joint:
             raise ArgumentError(f"motors is {quoted(by_joint)}; valid: tables by joint")
@@ -157,8 +157,8 @@ class Motors:
             owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
             if len(owners) > 1:
                 raise ArgumentError(
-                    f"motor {motor.motor!r} is that of {listed(owners)}; must be a motor of its "
-                    "own for each row"
+                    f"motor {motor.motor!r} is used by {listed(owners)}; each row must name "
+                    "another motor"
                 )
         self._joints = [self.joint_names.index(motor.joint) for motor in self.motors]
         self._shared = len(self.motors) > len(self.joint_names)
@@ -194,7 +194,7 @@ class Motors:
         self._none = [0.0] * len(self.motors)
         self._kp = [motor.kp for motor in self.motors]
         self._kd = [motor.kd for motor in self.motors]
-        self._layouts = lru_cache(KEPT_LAYOUTS)(self._layout)
+        self._layouts = lru_cache(CACHED_LAYOUTS)(self._layout)
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -314,7 +314,7 @@ class Motors:
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
     if motors.when_silent == "last":
         yield (
-            "when_silent is 'last': when the loop ends, the drives go on with the last torque, and "
+            "when_silent is 'last': when the loop ends, the drives continue the last torque, and "
             "the arm moves away; set a timeout in the drives if they have one"
         )
     without = [motor.joint for motor in motors.motors if not motor.kp]
@@ -328,7 +328,7 @@ def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
 
 
 def _clean(frames: Iterable[Any]) -> list[Frame]:
-    """Return frames with numbers, NaN for other values, and with names that can be compared."""
+    """Return frames whose values are numbers, NaN for others, and whose names are comparable."""
     cleaned = []
     for frame in frames:
         try:

@@ -55,7 +55,7 @@ def read_poses(
     and, if torques were commanded, ``command_<joint>``. Units of positions may follow in brackets.
     Motors of the table ``start`` may be named in place of joints, and ``raw_`` may precede the
     names of what drives report and take. Rows in which a velocity ``qd_<joint>`` exceeds 0.02 rad/s
-    or m/s are left out. ``columns`` are other names of the columns in the file, by their own.
+    or m/s are left out. ``columns`` are such names by the names of columns in the file.
 
     Raises ArgumentError for a file that cannot be read or has no such columns; FileNotFoundError.
     """

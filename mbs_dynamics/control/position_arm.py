@@ -1,14 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation for servos that take positions alone.
+"""Gravity compensation for servos that take positions only.
 
-A position servo is a spring: it sags by its torque over its stiffness. A goal that is ahead by as
-much makes it stand where it is wanted:
+A position servo is a spring: it sags by its torque over its stiffness. A goal that leads by this
+sag brings it to the wanted position:
 
     goal = q + (tau(q, qd, qdd) + d qd + c qd / sqrt(qd^2 + v0^2)) / k + offset
 
-The torques are those of the wanted motion, not of the measured one, so that nothing is fed back and
-no goal can drift.
+The torques are those of the wanted motion, not of the measured one: without feedback, goals cannot
+drift.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from mbs_dynamics.yaml_files import read_yaml_file
 
 
 class PositionArm:
-    """Goals for an arm of position servos, so that it stands where it is wanted.
+    """Goals for an arm of position servos, so that it reaches the wanted positions.
 
     ``stiffness`` is that of the servos of all joints in N m/rad or N/m, by name, as
     ``identify_servos`` finds it. So are ``damping`` in N m s/rad, ``friction`` in N m, and
     ``offset``, the distance to the goal without torque, in rad; 0 for joints that they do not name.
-    ``friction_share`` of the friction is compensated while a joint is to move, less than all, so
-    that it does not run ahead. Goals lead wanted positions by at most ``most`` in rad or m, and by
-    what the effort limit of the joint takes, and are within its position limits.
+    ``friction_share`` of the friction is compensated while a joint is to move: less than all, so
+    that it does not run ahead. Goals lead wanted positions by at most ``most`` in rad or m and at
+    most the sag at the effort limit, and are within the position limits.
 
     Raises ArgumentError for invalid values, UnknownJointError for unknown joints.
     """

@@ -12,17 +12,17 @@ from mbs_dynamics.control.trajectory import Trajectory
 
 
 class JointTarget(NamedTuple):
-    """Positions to go to, of some or all commanded joints; the others stay where they are to be."""
+    """Target positions of some or all commanded joints; the others keep their targets."""
 
     names: Sequence[str]
     positions: Sequence[float]
     """In rad or m, in the order of names."""
     velocities: Sequence[float] = ()
-    """In rad/s or m/s, with which positions go on until the next target; empty: none."""
+    """In rad/s or m/s, with which the positions continue until the next target; empty: none."""
 
 
 class PoseTarget(NamedTuple):
-    """A pose to go to, of the link that the law moves."""
+    """Target pose of the link that the law moves."""
 
     pose: Any
     """(4, 4) in m."""
@@ -52,6 +52,6 @@ class PoseReference(NamedTuple):
     twist: FloatArray
     """(6,) hybrid: angular velocity, then the velocity of the link's origin, in the root's axes."""
     posture: FloatArray
-    """(n,) positions of joints to prefer among those that place the link so."""
+    """(n,) preferred positions among those that reach the pose."""
     posture_rate: FloatArray
     """(n,) velocities of the posture."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Remarks about an arm that does not follow its reference, or is softer than it is to be."""
+"""Remarks about an arm that does not follow its reference, or is softer than set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_LIMIT = 0.05
 """Distance from a position limit in rad or m within which a joint is at it."""
 
 HELD_OFF = 0.05, 0.01
-"""Errors in rad and m from which on it is reported that a limit keeps a link off its target."""
+"""Errors in rad and m beyond which a target that a limit keeps out of reach is reported."""
 
 
 class Lag:
@@ -56,10 +56,10 @@ class Remarks:
         self._joints, self._link, self._target = Lag(), Lag(), Lag()
         self._softened = False
         self._old = 0.0
-        """The latest motion of which an old target was reported."""
+        """The latest motion whose target was reported as old."""
 
     def restart(self) -> None:
-        """Report anew what is reported once after torques are enabled."""
+        """Enable again the remarks that are made once after torques are enabled."""
         self._softened = False
 
     def due(self, share: float, waits: float, link_waits: float, obeys: float) -> bool:
@@ -70,8 +70,8 @@ class Remarks:
         lagging = min(waits, link_waits, *(lag.since for lag in lags)) < math.inf
         return lagging or softened or aims
 
-    def of(self, s: State, p: Settings, law: AnyLaw) -> list[str]:
-        """Return what is to be said after a period in which a law moves the arm."""
+    def new(self, s: State, p: Settings, law: AnyLaw) -> list[str]:
+        """Return the remarks that are due after a period in which a law moves the arm."""
         said, motion, now = [], self._motion, float(s.now)
         if self._joints.due(s.waits_since < math.inf, now):
             said.append(self._of_joints(s))

@@ -22,7 +22,7 @@ from mbs_dynamics.model.model import Model
 
 
 class Reported(NamedTuple):
-    """Fields of the state whose changes are put into words; see State."""
+    """Fields of the state whose changes are reported in words; see State."""
 
     mode: float
     fault: float
@@ -38,7 +38,7 @@ class RunningPeriod:
 
     Parameters: ``joints`` (m,) are the coordinates of the commanded joints, ``function`` is the
     compiled period, ``given`` are the first settings, and ``fixed`` the positions of joints that
-    report no state, by coordinate. Call :meth:`follow` before the first period. Raises
+    report no state, by coordinate. Call :meth:`set_request` before the first period. Raises
     BackendError if compiled code differs from the equations.
     """
 
@@ -53,7 +53,7 @@ class RunningPeriod:
         self.model, self.joints, self.function = model, list(joints), function
         self.use(given)
         function.verify(self._settings)
-        self._state: FloatArray = function.state.packed(initial(function, given)).astype(float)
+        self._state: FloatArray = function.state.packed(initial(given))
         self._record: State | None = None
         """The fields of the state, once they are read."""
         for k, position in fixed.items():
@@ -66,7 +66,7 @@ class RunningPeriod:
         self._places = function.state.places
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
         self.reported = self._reported_now()
-        self._sample: Any = self._silence(math.nan)
+        self._sample = self._silence(math.nan)
         self.sample: Sample = function.sample.unpacked(self._sample)
         """The sample of the next period: numbers, and arrays to be filled."""
         self._pack = Struct(f"{len(self._sample)}d").pack_into
@@ -74,14 +74,14 @@ class RunningPeriod:
         self._unreported, self._rest = row[1 : 1 + 8 * n], row[1 + 8 * n :]
         self._ones, self._zeros, self._unknown = [1.0] * n, [0.0] * n, [math.nan] * n
         self._in_force: tuple[Any, ...] = ()
-        self._followed: FloatArray = np.zeros(0)
+        self._request: Any = None
 
     # -- settings and requests ---------------------------------------------------------------------
 
     def use(self, given: Settings) -> None:
-        """Put all settings in force; numbers change by the ramps of the period."""
+        """Put all settings in force; the period ramps those that must not jump."""
         self.given = given
-        self._settings: FloatArray = self.function.settings.packed(given).astype(float)
+        self._settings: FloatArray = self.function.settings.packed(given)
 
     def change(self, **fields: Any) -> None:
         """Put some settings in force."""
@@ -91,16 +91,13 @@ class RunningPeriod:
             self._settings[self.function.settings.places[name]] = np.ravel(value)
 
     def retrace(self, function: Period) -> None:
-        """Go on with a period that computes other laws."""
+        """Continue with a period that computes other laws."""
         if function is not self.function:
             self.function, self._history = function, History(function, self._state)
 
-    def follow(self, request: Request) -> None:
-        """State the request of the next periods."""
-        self._followed = self._packed(request)
-
-    def _packed(self, request: Request) -> FloatArray:
-        return np.asarray(self.function.request.packed(request), dtype=float)
+    def set_request(self, request: Request) -> None:
+        """Set the request of the next periods."""
+        self._request = self.function.request.packed(request)
 
     # -- samples -----------------------------------------------------------------------------------
 
@@ -108,113 +105,98 @@ class RunningPeriod:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
         self._pack(self._sample, 0, t, *self._unreported, *self._rest)
 
-    def fill_sample(
+    def report(
         self,
         t: float,
+        joints: Sequence[int],
         stamps: Sequence[float],
         received: Sequence[float],
         states: Sequence[Sequence[float]],
         errors: Sequence[float] = (),
         temperatures: Sequence[float] = (),
     ) -> None:
-        """Begin the sample of a period at time ``t`` with what all joints report, each (n,).
+        """Begin the sample of a period at time ``t`` with the reports of some joints, each (k,).
 
-        ``stamps`` are the times of measurement in s, and ``states`` positions, velocities and
-        efforts.
+        ``joints`` are their coordinates, ascending, ``stamps`` the times of measurement in s, and
+        ``states`` positions, velocities and efforts.
         """
-        q, qd, efforts = states
-        self._pack(
-            self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
-            *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
-        )  # fmt: skip
-
-    def report(
-        self, t: float, joints: Sequence[int], stamp: float, states: Sequence[Sequence[float]]
-    ) -> None:
-        """Begin the sample of a period at time ``t`` with the states of some joints.
-
-        ``joints`` (k,) are their coordinates, ascending, ``stamp`` is the time of measurement in s,
-        and ``states`` are positions, velocities and efforts, each (k,).
-        """
-        n = self.model.n
-        if len(joints) == n:
-            self.fill_sample(t, [stamp] * n, [t] * n, states)
+        if len(joints) == self.model.n:
+            q, qd, efforts = states
+            self._pack(
+                self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
+                *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
+            )  # fmt: skip
             return
         self.clear_sample(t)
         x, k = self.sample, list(joints)
-        x.stamp[k], x.received[k], x.reported[k] = stamp, t, 1.0
+        x.stamp[k], x.received[k], x.reported[k] = stamps, received, 1.0
         x.q[k], x.qd[k], x.effort[k] = states
+        if errors:
+            x.error[k], x.temperature[k] = errors, temperatures
 
     def expect_law(self) -> None:
-        """State in the sample that its torques ``law`` are those of a law that moves the arm."""
+        """State in the sample that a law moves the arm by its torques ``law``."""
         self._sample[self.function.sample.places["floats"]] = 0.0
 
-    def _silence(self, t: float) -> FloatArray:
+    def _silence(self, t: float) -> Any:
         """Return a sample in which nothing is reported."""
         zero, unknown = np.zeros(self.model.n), np.full(self.model.n, math.nan)
         nothing = Sample(
             t, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero, 1.0,
             zero,
         )  # fmt: skip
-        return np.asarray(self.function.sample.packed(nothing), dtype=float)
+        return self.function.sample.packed(nothing)
 
     # -- periods -----------------------------------------------------------------------------------
 
     def run(self) -> list[float]:
         """Run a period; return its output as a row, of the fields of ``Output`` in records.py."""
-        self._run(self._sample, self._followed)
-        assert self._result is not None
-        row: list[float] = self._result.output.tolist()
+        row: list[float] = self._run(self._sample, self._request).output.tolist()
         return row
 
     def apply(self, t: float, request: Request) -> None:
         """Run a period without a sample for a request; the command stays until the next one."""
-        self._run(self._silence(t), self._packed(request))
+        self._run(self._silence(t), self.function.request.packed(request))
 
-    def _run(self, sample: FloatArray, request: FloatArray) -> None:
-        self._history.note(self._state, sample, request, self._settings)
-        self._result = self.function(self._state, sample, request, self._settings)
-        self._state, self._record = self._result.state, None
+    def _run(self, sample: FloatArray, request: FloatArray) -> Result:
+        self._history.store(self._state, sample, request, self._settings)
+        self._result = result = self.function(self._state, sample, request, self._settings)
+        self._state, self._record = result.state, None
         self.reported = self._reported_now()
+        return result
 
     def _reported_now(self) -> Reported:
         return Reported(*self._state[self._reported_at].tolist())
 
-    def tried(self, t: float, request: Request) -> tuple[State, Verdict]:
-        """Return state and verdict of a period without a sample that is not run."""
-        result = self.function(self._state, self._silence(t), self._packed(request), self._settings)
-        return self._unpacked(result)
+    def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
+        """Return state and verdict of a trial period without a sample; the arm is not affected."""
+        packed = self.function.request.packed(request)
+        return self._unpacked(self.function(self._state, self._silence(t), packed, self._settings))
 
-    def tried_sample(self) -> State:
-        """Return the state of the next period, which is not run."""
-        result = self.function(self._state, self._sample, self._followed, self._settings)
+    def trial_of_sample(self) -> State:
+        """Return the state of a trial of the next period; the arm is not affected."""
+        result = self.function(self._state, self._sample, self._request, self._settings)
         return self.function.state.unpacked(result.state)
 
-    def tried_at_rest(
+    def trial_at_rest(
         self, function: Period, given: Settings, request: Request
     ) -> tuple[State, Verdict]:
-        """Return state and verdict of the second of two periods of another function at rest.
+        """Return state and verdict of the second of two trial periods of an arm at rest.
 
-        The second judges what the first has computed. Neither is run.
+        ``function`` computes them. The second judges the results of the first.
         """
         at_rest = self.state._replace(mode=transitions.OFF)
-        inputs = [
-            np.asarray(vector, dtype=float)
-            for vector in (
-                self._silence(math.nan),
-                function.request.packed(request),
-                function.settings.packed(given),
-            )
-        ]
-        first = function(np.asarray(function.state.packed(at_rest), dtype=float), *inputs)
-        return self._unpacked(function(first.state, *inputs))
+        inputs = function.request.packed(request), function.settings.packed(given)
+        silence = self._silence(math.nan)
+        first = function(function.state.packed(at_rest), silence, *inputs)
+        return self._unpacked(function(first.state, silence, *inputs))
 
     def _unpacked(self, result: Result) -> tuple[State, Verdict]:
         function = self.function
         return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
 
     def latch_fault(self) -> None:
-        """Begin with a fault that another guard has latched, of an arm at rest."""
+        """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
         state = self._state.copy()
         state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
         self._state, self._record = state, None
@@ -229,7 +211,7 @@ class RunningPeriod:
 
     @property
     def state(self) -> State:
-        """The state of the period: arrays that are not changed later."""
+        """The state of the period. Its arrays are never changed later."""
         if self._record is None:
             self._record = self.function.state.unpacked(self._state)
         return self._record
@@ -265,12 +247,12 @@ class RunningPeriod:
         return self.function.gravity(q, *self._environment())
 
     def model_in_force(self) -> Model:
-        """Return the model under the gravity and with the loads of the latest period."""
-        kept, (gravity, loads) = self._in_force, self._environment()
-        if not kept or (kept[0] != gravity).any() or (kept[1] != loads).any():
+        """Return the model with the gravity and the loads of the latest period."""
+        cached, (gravity, loads) = self._in_force, self._environment()
+        if not cached or (cached[0] != gravity).any() or (cached[1] != loads).any():
             model = in_force(self.model, gravity.copy(), loads.copy())
-            self._in_force = kept = gravity.copy(), loads.copy(), model
-        model_in_force: Model = kept[2]
+            self._in_force = cached = gravity.copy(), loads.copy(), model
+        model_in_force: Model = cached[2]
         return model_in_force
 
     def _environment(self) -> tuple[FloatArray, FloatArray]:

@@ -24,7 +24,7 @@ ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
 
 YIELDING = 0.5
-"""Time in s in which an arm that yields goes along with a contact."""
+"""Time in s for which an arm yields to a contact."""
 
 LARGEST_SHARE = 0.9
 """Largest share of the identified friction that is compensated."""
@@ -34,7 +34,7 @@ RATE_SHARE = 50.0
 within 0.02 s, five periods of a loop of 250 Hz."""
 
 GRAVITY_TOLERANCE = 0.2
-"""Share by which the length of gravity may differ from 9.81 m/s^2, as by errors of an imu."""
+"""Share by which the length of gravity may differ from 9.81 m/s^2, for errors of an imu."""
 
 TRACKING = 0.1
 """Largest accepted difference of measured from commanded efforts with ``effort_check`` tracking, as
@@ -118,7 +118,7 @@ class ArmSettings(VelocitySettings):
         low=0.01,
         high=1.0,
         at_rest_only=True,
-        constant="effort_limits state those that may be commanded.",
+        constant="effort_limits state the limits of commands.",
     )
     ramp_in_time: float = parameter(
         0.03,
@@ -173,8 +173,8 @@ class ArmSettings(VelocitySettings):
     )
     friction_scale: float = parameter(
         0.0,
-        f"Share of the friction that is compensated, at most {LARGEST_SHARE:g} whatever is set: "
-        "compensation must take less than friction does.",
+        f"Share of the friction that is compensated, limited to {LARGEST_SHARE:g}: compensation "
+        "must exert less than friction does.",
         low=0.0,
         high=1.0,
     )
@@ -238,8 +238,8 @@ class ArmSettings(VelocitySettings):
         unit="s",
         low=0.005,
         high=3600.0,
-        constant="Longer, gravity torques follow a posture that has passed; name a "
-        "joint in fixed_positions if nothing reports it.",
+        constant="With a longer time, gravity torques follow an old posture; name a joint in "
+        "fixed_positions if nothing reports it.",
     )
     max_age: float = parameter(
         1.0,
@@ -262,9 +262,9 @@ class ArmSettings(VelocitySettings):
     tracking_tolerance: float = parameter(
         0.0,
         "Largest accepted difference of measured from commanded efforts, as a share of the effort "
-        "limit. Beyond it in five successive states is a fault; so is beyond 0.4 of it and half "
-        "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
-        "those of the motors.",
+        "limit. More in five successive states is a fault; so is more than both 0.4 of it and half "
+        "of the command in fifteen. 0: not compared, for drivers whose efforts are not those of "
+        "the motors.",
         low=0.0,
         high=1.0,
         constant="effort_check tracking compares.",
@@ -278,14 +278,14 @@ class ArmSettings(VelocitySettings):
     on_collision: str = parameter(
         "stop",
         "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
-        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact).",
+        f"are enabled again), or yield (float, and for {YIELDING:g} s move with the contact).",
         choices=("stop", "float", "yield"),
     )
     frozen_timeout: float = parameter(
         0.0,
-        "Time in which a position stays exactly the same while a velocity is reported, after which "
-        "it is a fault; so are values at rest that repeat for as long, if noise changed them "
-        "before. 0: not checked.",
+        "Time after which a position that stays exactly the same while a velocity is reported is a "
+        "fault; so are values at rest that repeat for as long although noise changed them before. "
+        "0: not checked.",
         unit="s",
         low=0.0,
         high=10.0,
@@ -362,7 +362,7 @@ class MotionSettings(ArmSettings):
         unit="s",
         low=0.05,
         high=10.0,
-        constant="Longer than a period by far, and shorter than a motion.",
+        constant="Much longer than a period, and shorter than a motion.",
     )
     reference_velocity: tuple[float, ...] = parameter(
         0.5,
@@ -410,8 +410,8 @@ class MotionSettings(ArmSettings):
     )
     reference_timeout: float = parameter(
         0.2,
-        "Time after which joints that were to move on with the velocities of a target come to "
-        "rest, if no other has come.",
+        "Time after which joints that move on with the velocities of a target come to rest, unless "
+        "another target arrives.",
         unit="s",
         low=0.005,
         high=10.0,

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that an arm is taught by hand: from recorded positions to a trajectory within limits.
+"""Motions taught by hand: from recorded positions to a trajectory within limits.
 
     taught = Demonstration(Rig(model), TimeSeries.read("taught.npz"))
     arm.aim(now(), taught.as_taught(speed=2.0))     # or taught.fastest()
 
-A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
+A recording is thinned and smoothed in one step: it becomes the quintic spline with the fewest knots
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
 limits. A trajectory at the taught timing has a point at each knot, so that its quintic segments are
 this spline. Needs SciPy, see ``check_scipy``.
@@ -37,16 +37,17 @@ FASTEST_HAND = 20.0
 """Speed in rad/s or m/s above which a joint without a velocity limit has jumped."""
 
 EASE = 0.2
-"""Time in s at both ends of a recording that takes twice as long, to begin and end at rest."""
+"""Time in s at both ends of a recording that is stretched to twice its length, to begin and end at
+rest."""
 
 BEYOND, STILL = 0.05, 0.01
-"""How far recorded positions may be beyond the limits, and the least motion, in rad or m."""
+"""Largest distance of recorded positions beyond limits, and least motion, in rad or m."""
 
 DEGREE, SPACINGS = 5, (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 """Degree of splines, and the times in s between their knots that are tried."""
 
 ROUGHNESS = 1e-6
-"""Weight of the third differences of the coefficients, for stretches with few samples."""
+"""Weight of the third differences of the coefficients, where samples are sparse."""
 
 HASTE = 20.0
 """Largest factor of the taught speed."""
@@ -154,8 +155,8 @@ class Demonstration:
     Parameters: ``rig``; ``recording``, the positions of its joints; ``tolerance`` in rad or m, the
     largest distance of a sample from the spline.
 
-    Raises ArgumentError for what this arm cannot play: joints that are missing or not those of the
-    rig, gaps, jumps, positions beyond the limits, recordings that are too short, do not move, or
+    Raises ArgumentError for recordings that this arm cannot play: missing or further joints, gaps,
+    jumps, positions beyond the limits, recordings that are too short, do not move, or
     are not within the tolerance. Raises MbsError without SciPy.
     """
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.period.references import polynomial
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.output_files import check_writable, write_at_once
@@ -20,7 +21,7 @@ from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 MOST_POINTS = 1_000_000
-"""Points of the longest trajectory."""
+"""Largest number of points of a trajectory."""
 
 AT_REST = 1e-3
 """Largest velocity, in rad/s or m/s, with which a trajectory may begin and end."""
@@ -144,14 +145,12 @@ class Trajectory:
             end = self.positions[-1 if t >= times[-1] else 0]
             return Point(end, self._rest, self._rest)
         k = int(times.searchsorted(t, side="right")) - 1
-        x = float(t - times[k])
-        q, qd, qdd = np.array(_powers(x)) @ self._coefficients[k]
-        return Point(q, qd, qdd)
+        return Point(*polynomial(self._coefficients[k], float(t - times[k])))
 
     def segment(self, t: float) -> tuple[float, FloatArray]:
-        """Return when the segment at ``t`` in s begins, and its coefficients (6, m).
+        """Return the start of the segment at time ``t`` in s, and its coefficients (6, m).
 
-        Both times are after the first point; q = c_0 + c_1 x + ... with x since the beginning.
+        Both times count from the first point; q = c_0 + c_1 x + ... with x since the start.
         """
         times = self.times - self.times[0]
         if len(times) == 1:
@@ -200,10 +199,7 @@ class Trajectory:
         q, qd = self.positions[None], self.velocities[None]
         if len(self.times) > 1:
             x = np.linspace(0.0, 1.0, SAMPLES)[:, None] * np.diff(self.times)
-            one = np.ones_like(x)
-            powers = np.array([[y * one for y in row] for row in _powers(x)])
-            samples = np.einsum("dcsk,kcm->dskm", powers, self._coefficients)
-            q, qd = samples[0], samples[1]
+            q, qd, _ = polynomial(np.moveaxis(self._coefficients, 1, 0), x[..., None])
         for what, values, bounds in (
             ("position", q, (low, high)),
             ("velocity", qd, (-fastest, fastest)),
@@ -216,17 +212,6 @@ class Trajectory:
                     f"is {values[s, k, j]:.4g} after {self.times[k]:g} s; must be "
                     f"{bounds[0][j]:.4g} to {bounds[1][j]:.4g}"
                 )
-
-
-def _powers(x: Any) -> list[list[Any]]:
-    """Return (3, 6): what the coefficients are multiplied with for q, qd and qdd."""
-    x2 = x * x
-    x3 = x2 * x
-    return [
-        [1.0, x, x2, x3, x2 * x2, x2 * x3],
-        [0.0, 1.0, 2.0 * x, 3.0 * x2, 4.0 * x3, 5.0 * x2 * x2],
-        [0.0, 0.0, 2.0, 6.0 * x, 12.0 * x2, 20.0 * x3],
-    ]
 
 
 def _coefficients(

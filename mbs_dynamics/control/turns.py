@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole turns of joints without limits, which drivers count or leave out.
+"""Whole turns of joints without limits, which drivers may count or omit.
 
-A position of such a joint and the same position plus a turn are one place. Inputs unwrap what a
-driver reports, once: behind them positions are continuous. A target may be given whole turns away,
+Positions of such a joint that differ by whole turns are equivalent. Each input unwraps reported
+positions once, so that positions are continuous from there on. A target may be whole turns away,
 and a drive takes positions in the turn that it reports.
 """
 
@@ -20,7 +20,7 @@ from mbs_dynamics.model.model import Model
 
 
 def turning(model: Model) -> list[bool]:
-    """Return (n,) for each velocity whether it is that of a joint that turns without limits.
+    """Return (n,) whether each velocity is that of a joint that turns without limits.
 
     Such a joint is revolute, and neither it nor a joint that mimics it has limits.
     """
@@ -32,7 +32,7 @@ def turning(model: Model) -> list[bool]:
 
 
 def sliding(model: Model) -> list[bool]:
-    """Return (n,) for each velocity whether it is that of a prismatic joint."""
+    """Return (n,) whether each velocity is that of a prismatic joint."""
     slides = [False] * model.n
     for joint in model.joints:
         slides[joint.coordinate] = joint.nv == 1 and not joint.turns
@@ -42,7 +42,7 @@ def sliding(model: Model) -> list[bool]:
 def turns_to(position: float, near: float) -> float:
     """Return the whole turns in rad that bring ``position`` nearest to ``near``.
 
-    They are zero if a position is not finite.
+    The result is zero if a position is not finite.
     """
     apart = near - position
     return math.tau * round(apart / math.tau) if math.isfinite(apart) else 0.0

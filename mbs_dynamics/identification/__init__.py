@@ -2,14 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification: from recordings of an arm to a description whose torques are right.
 
-Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
+The steps, and their files:
+
+1. Prepare: stretches without gaps (``preparation``), below a cutoff frequency (``signals``).
+2. State the equations, linear in the parameters (``torque_model``; ``data`` for motions, ``static``
+   for still poses).
+3. Check the torques (``torque_checks``), by comparison with the description (``torque_evidence``)
+   and with common masses of all joints (``common_masses``).
+4. Fit (``estimation``) with physically consistent bodies (``consistent``), and judge by held-out
+   data: ``identify``, ``static``, ``payload``, ``servos``.
+5. Write the URDF and other files (``description``), and a ``report``.
+
+``excitation`` plans motions, ``gains`` converts motor currents, and ``kinematic_calibration`` finds
+zeros of joints. All need the extra ``identify`` of this package.
 """
 
 from mbs_dynamics.identification.description import (
     calibrated_urdf,
     identified_urdf,
     node_parameters,
+    servo_mjcf,
     servo_urdf,
+    servo_yaml,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import (
@@ -29,7 +43,6 @@ from mbs_dynamics.identification.kinematic_calibration import (
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report
-from mbs_dynamics.identification.servo_files import servo_mjcf, servo_yaml
 from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well one set of masses explains the torques of several joints.
 
-Each body acts on several joints. Whether the torques of joints are multiplied by factors or
-exchanged therefore shows without the masses of a description. Hypotheses are compared by residual
-variances, corrected for the degrees of freedom, and by F tests.
+Each body acts on several joints. Scaled or exchanged torques of joints can therefore be detected
+without knowing the masses. Hypotheses are compared by residual variances, corrected for the degrees
+of freedom, and by F tests.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +18,19 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 
 ROUNDING, ROUNDED = 1e-3, 1e-12
-"""Residual, as a share of the torques, that counts as none, and share of the largest eigenvalue of
-scaled normal equations that counts as zero."""
+"""Residuals below this share of the torques, and eigenvalues of scaled normal equations below this
+share of the largest one, count as zero."""
 
 CHANCE = 1e-4
-"""Probability below which noise is not taken for the cause of a difference."""
+"""Probability below which a difference is not explained by noise."""
 
 PRIOR = 3.0
-"""Degrees of freedom with which the mean of all joints counts in a variance, and none in the
-logarithm of a share: Smyth (2004)."""
-
+"""Degrees of freedom of the prior of variances, the mean of all joints, and of logarithms of
+shares, zero: Smyth (2004)."""
 
 FACTORS, WORTH = (-1.0, 0.125, 0.25, 0.5, 2.0, 4.0, 8.0), 0.3
-"""Factors of the torques of a joint that are tried, one after the other, and the sum of logarithms
-of shares by which they must explain more."""
+"""Factors of the torques of a joint that are tried in turn, and the least decrease of the misfit
+for which one is accepted."""
 
 
 class Explained(NamedTuple):
@@ -43,28 +41,29 @@ class Explained(NamedTuple):
     freedoms: FloatArray
     """(k,) degrees of freedom of the residual variances."""
     squares: FloatArray
-    """(k,) squared residuals, in (N m)^2 or N^2."""
+    """(k,) sums of squared residuals, in (N m)^2 or N^2."""
     variances: FloatArray
-    """(k,) those by parameters of each joint alone."""
+    """(k,) residual variances with separate parameters for each joint."""
 
     @property
     def misfit(self) -> float:
-        """Sum of the logarithms of the shares, which counts less for joints of little freedom."""
+        """Sum of the logarithms of the shares; joints with few degrees of freedom count less."""
         return float(self.freedoms / (self.freedoms + PRIOR) @ np.log(self.shares))
 
     @property
     def variance(self) -> float:
-        """The mean residual variance over that by parameters of the joints alone."""
+        """The mean residual variance, relative to that with separate parameters for each joint."""
         return float((self.squares / self.variances).sum() / max(self.freedoms.sum(), 1e-300))
 
     def of(self, some: NDArray[np.bool_]) -> Explained:
-        """Return what is explained of the joints of a mask (k,)."""
+        """Return the fit of the joints of a mask (k,)."""
         return Explained(*(x[some] for x in self))
 
     def decisive(self, other: Explained, least: float, changed: int = 1) -> bool:
-        """Return whether the torques of ``changed`` joints are explained far better than by other.
+        """Return whether this fit, with changes of ``changed`` joints, is far better than another.
 
-        The misfits must differ by more than ``least``, and the squares by more than noise does.
+        The misfits must differ by more than ``least``, and the squared residuals by more than noise
+        explains.
         """
         if not other.misfit - self.misfit > least:
             return False
@@ -74,10 +73,10 @@ class Explained(NamedTuple):
 
 
 class CommonMasses(NamedTuple):
-    """Normal equations of the torques of k joints in p parameters that all of them share.
+    """Normal equations of the torques of k joints in p parameters that all joints share.
 
-    Each joint has the weight of the variance that parameters of its own leave, near the geometric
-    mean of all joints where these are as many as its torques.
+    The weight of a joint is the inverse of its residual variance with separate parameters. With few
+    degrees of freedom this variance is drawn to the geometric mean of all joints.
     """
 
     A: FloatArray
@@ -85,29 +84,32 @@ class CommonMasses(NamedTuple):
     c: FloatArray
     """(k, p) right sides."""
     d: FloatArray
-    """(k,) squares of the torques."""
+    """(k,) sums of squares of the torques."""
     counts: FloatArray
-    """(k,) numbers of equations, less those for friction and offsets."""
+    """(k,) numbers of equations, minus the numbers of friction and offset terms."""
     variances: FloatArray
-    """(k,) residual variances by parameters of each joint alone."""
+    """(k,) residual variances with separate parameters for each joint."""
     freedoms: FloatArray
-    """(k,) their degrees of freedom."""
+    """(k,) degrees of freedom of these variances."""
     inverses: FloatArray
-    """(k, p, p) those of the normal matrices of the joints alone."""
+    """(k, p, p) pseudoinverses of A."""
 
     @classmethod
-    def of(cls, masses: FloatArray, tau: FloatArray, own: int) -> CommonMasses:
+    def of(cls, masses: FloatArray, tau: FloatArray, joint_terms: int) -> CommonMasses:
         """Return the equations of columns (N, k, p) and torques (N, k).
 
-        Both are without what ``own`` columns of each joint explain.
+        ``joint_terms`` is the number of friction and offset terms of a joint that were projected
+        out.
         """
         A = np.einsum("njp,njq->jpq", masses, masses)
         c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
         inverses = np.array([_inverse(B) for B in A])
-        return cls(A, c, d, np.full(len(d), float(len(tau) - own)), d, d, inverses).weighed()
+        return cls(
+            A, c, d, np.full(len(d), float(len(tau) - joint_terms)), d, d, inverses
+        ).weighed()
 
     def weighed(self) -> CommonMasses:
-        """Return the equations with the residual variances by parameters of the joints alone."""
+        """Return the equations with the residual variances of separate parameters by joint."""
         used = (self.A * self.inverses).sum(axis=(1, 2))
         left = self.d - np.einsum("jp,jpq,jq->j", self.c, self.inverses, self.c)
         left = np.maximum(left, max(ROUNDING**2 * float(self.d.mean()), 1e-300))
@@ -118,10 +120,10 @@ class CommonMasses(NamedTuple):
         return self._replace(variances=variances, freedoms=free + min(PRIOR, every))
 
     def exchanged(self, i: int, j: int, masses: FloatArray, tau: FloatArray) -> CommonMasses:
-        """Return the equations with the torques of two joints exchanged.
+        """Return the equations with the torques of joints i and j exchanged.
 
-        ``masses`` (N, k, p), ``tau`` (N, k, k): those of joint l without what the own columns of
-        joint m explain in [:, m, l].
+        ``masses`` (N, k, p) are the columns; ``tau[:, m, l]`` is the torque of joint l without the
+        friction and offset terms of joint m.
         """
         c, d = self.c.copy(), self.d.copy()
         for one, other in ((i, j), (j, i)):
@@ -130,13 +132,13 @@ class CommonMasses(NamedTuple):
         return self._replace(c=c, d=d).weighed()
 
     def without(self, some: NDArray[np.bool_]) -> CommonMasses:
-        """Return the equations without those of joints of a mask (k,)."""
+        """Return the equations without the joints of a mask (k,)."""
         return CommonMasses(*(x[~some] for x in self))
 
     def factors(self) -> FloatArray:
-        """Return the factors (k,) of torques with which common masses explain most of them.
+        """Return the factors (k,) of torques with which common masses fit best.
 
-        Zero for joints that no masses explain.
+        A factor is zero if no masses explain the torques of the joint.
         """
         right = (self.c / self.variances[:, None]).T
         H = np.tensordot(1.0 / self.variances, self.A, 1)
@@ -146,9 +148,9 @@ class CommonMasses(NamedTuple):
         return np.where(np.abs(g) > 1e-3 * np.abs(g).max(), g, 0.0)
 
     def factors_joint_by_joint(self, joints: Sequence[int]) -> FloatArray:
-        """Return the factors (k,) of torques with which common masses explain most of them.
+        """Return the factors (k,) of torques that a greedy search finds.
 
-        In each step the torques of one of ``joints`` are multiplied, as explains most.
+        In each step the torques of one of ``joints`` are multiplied by one of FACTORS.
         """
         g, misfit = np.ones(len(self.d)), self.explained().misfit
         changes = [np.where(np.arange(len(g)) == j, x, 1.0) for j in joints for x in FACTORS]
@@ -161,7 +163,7 @@ class CommonMasses(NamedTuple):
         return g
 
     def explained(self, g: FloatArray | float = 1.0) -> Explained:
-        """Return what common masses explain of the torques with factors (k,) of joints."""
+        """Return the fit of common masses to the torques multiplied by factors g (k,)."""
         g = np.broadcast_to(g, self.d.shape)
         squares = np.maximum(np.square(g), 1e-12)
         weights = 1.0 / (squares * self.variances)
@@ -175,20 +177,20 @@ class CommonMasses(NamedTuple):
         return Explained(shares, free, rest, self.variances)
 
 
-def by_chance(ratio: FloatArray | float, above: FloatArray | float, below: Any = np.inf) -> Any:
-    """Return the probability that the ratio of two variances of equal noise is so large.
+def by_chance(
+    ratio: FloatArray | float, above: FloatArray | float, below: FloatArray | float = 1e9
+) -> FloatArray:
+    """Return the probability that the ratio of two variances of equal noise is at least so large.
 
-    ``above`` and ``below`` are their degrees of freedom: Paulson's approximation of the F
-    distribution (1942).
+    ``above`` and ``below`` are the degrees of freedom of the numerator and the denominator.
     """
-    a, b = 2.0 / (9.0 * np.maximum(above, 1e-3)), 2.0 / (9.0 * np.maximum(below, 1e-3))
-    root = np.cbrt(np.maximum(ratio, 0.0))
-    deviations = ((1.0 - b) * root - (1.0 - a)) / np.sqrt(b * root**2 + a)
-    return np.vectorize(math.erfc)(deviations / math.sqrt(2.0)) / 2.0
+    from scipy.special import fdtrc
+
+    return np.asarray(fdtrc(np.maximum(above, 1e-3), np.maximum(below, 1e-3), ratio))
 
 
 def _inverse(A: FloatArray) -> FloatArray:
-    """Return the pseudoinverse of a normal matrix (p, p), without what it does not determine."""
+    """Return the pseudoinverse of a normal matrix (p, p), scaled to a diagonal of ones."""
     squares = np.diag(A)
     lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     lengths = np.outer(lengths, lengths)

@@ -1,22 +1,22 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares with physically consistent links, drawn towards those of the description.
+"""Least squares for physically consistent links, regularized towards the description.
 
 The pseudo-inertia of a body (Wensing, Kim and Slotine 2018), with its second moments Sigma and its
 first moment h,
 
     P = [[Sigma, h], [h^T, m]] = integral of (x, 1) (x, 1)^T dm,
 
-is linear in its ten inertial parameters, and positive definite if and only if a distribution of
-mass has them. The minimised function is
+is linear in its ten inertial parameters, and positive definite if and only if some distribution of
+mass has these parameters. The minimised function is
 
     1/2 |A x - b|^2 / s^2 + weight sum_i D(P_i, P0_i),
     D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
 
-the divergence of Bregman of the entropy, in the manner of Lee, Wensing and Park (2020): convex,
-independent of the frames and units, zero for the description P0, and infinite for inconsistent
-parameters. Coulomb and viscous friction and the inertia of motors, which are positive as well, have
-the same divergence as matrices of one row; offsets are drawn to zero.
+the Bregman divergence of the entropy, as in Lee, Wensing and Park (2020): it is convex, independent
+of frames and units, zero for the description P0, and infinite for inconsistent parameters. Coulomb
+friction, viscous friction and motor inertia, which are also positive, have the same divergence as
+1 x 1 matrices. Offsets have a quadratic penalty.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ THINNEST = 0.01
 LIGHTEST = 0.01
 """Prior mass in kg of a body without mass in the description."""
 
-STEPS = 100
-ENOUGH = 1e-4
-"""Newton's method ends when the objective, a log likelihood, falls by less."""
+STEPS, TOLERANCE = 100, 1e-4
+"""Largest number of Newton steps, and decrease of the objective, a log likelihood, that ends them.
+"""
 
 PAIRS = [(i, j) for i in range(4) for j in range(i, 4)]
 
@@ -58,7 +58,7 @@ def pseudo_inertia(parameters: FloatArray) -> FloatArray:
 FROM_MATRIX = np.linalg.inv(
     np.array([[pseudo_inertia(unit)[a, b] for unit in np.eye(10)] for a, b in PAIRS])
 )
-"""(10, 10) from the entries of P to inertial parameters."""
+"""(10, 10) matrix that takes the entries of P to inertial parameters."""
 
 
 def is_consistent(parameters: FloatArray) -> bool:
@@ -68,11 +68,10 @@ def is_consistent(parameters: FloatArray) -> bool:
 
 
 class ConsistentLeastSquares:
-    """The problem for some bodies and joints, in coordinates in which the prior is the identity.
+    """The problem in coordinates y in which the prior of each body is the identity matrix.
 
-    ``bodies`` (nb, 10) are the inertial parameters that bodies are drawn to; ``joints`` (k, 4) the
-    Coulomb and viscous friction and the inertia of motors that joints are drawn to, and the size of
-    offsets, which are drawn to zero.
+    The prior are the inertial parameters ``bodies`` (nb, 10), and by joint Coulomb friction,
+    viscous friction, motor inertia and the size of the offset, ``joints`` (k, 4).
     """
 
     def __init__(self, bodies: FloatArray, joints: FloatArray) -> None:
@@ -89,10 +88,9 @@ class ConsistentLeastSquares:
         self.to_parameters[places, places] = joints
         self._positive, self._offsets = places[:, :3].ravel(), places[:, 3]
         self.description = np.zeros(size)
-        """(p,) the y of the prior."""
+        """Coordinates y (p,) of the prior."""
         self.description[: 10 * nb] = np.tile([float(a == b) for a, b in PAIRS], nb)
         self.description[self._positive] = 1.0
-        self._linear = self.description.copy()
 
     def value(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> float:
         """Return 1/2 y^T G y - g^T y + weight D; infinite for inconsistent parameters."""
@@ -102,15 +100,16 @@ class ConsistentLeastSquares:
             return float("inf")
         logarithms = np.log(eigenvalues).sum() + np.log(positive).sum()
         offsets = 0.5 * np.square(y[self._offsets]).sum()
-        return float(0.5 * y @ G @ y - g @ y + weight * (self._linear @ y - logarithms + offsets))
+        divergence = self.description @ y - logarithms + offsets  # the first term is the trace
+        return float(0.5 * y @ G @ y - g @ y + weight * divergence)
 
     def solve(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> FloatArray:
-        """Return the minimum, from y, by Newton's method with steps that stay inside."""
+        """Return the minimum by Newton's method from y, with steps that stay feasible."""
         value, positive, offsets = self.value(G, g, weight, y), self._positive, self._offsets
         for _ in range(STEPS):
             P = self._matrices(y)
             parts = np.einsum("bij,kjl->bkil", np.linalg.inv(P), UNITS)
-            gradient, hessian = G @ y - g + weight * self._linear, G.copy()
+            gradient, hessian = G @ y - g + weight * self.description, G.copy()
             gradient[: 10 * self._nb] -= weight * np.einsum("bkii->bk", parts).ravel()
             blocks = weight * np.einsum("bkij,blji->bkl", parts, parts)
             for i, block in enumerate(blocks):
@@ -122,7 +121,7 @@ class ConsistentLeastSquares:
             hessian[offsets, offsets] += weight
             step = -np.linalg.solve(hessian, gradient)
             fall = float(-gradient @ step)
-            if fall < ENOUGH:
+            if fall < TOLERANCE:
                 break
             length = self._inside(P, y, step)
             for shorter in itertools.count():

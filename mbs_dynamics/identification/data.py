@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as equations of the torques of their joints, which are checked here."""
+"""The equations of recordings: prepared, filtered, and with checked torques."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
-"""Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
+"""Candidates for the speed in rad/s or m/s at which Coulomb friction reaches 76 %."""
 
 
 class Data(NamedTuple):
-    """Recordings of the same joints as equations of their torques."""
+    """Recordings of the same joints, motions or still poses, as equations of their torques."""
 
     torque_model: TorqueModel
     equations: list[Equations]
-    cutoff: float
-    """Frequency in Hz below which torques are compared."""
-    notes: list[str]
-    names: tuple[str, ...]
-    """Names of the recordings."""
     independent: BaseParameters
-    """Parameters that motions of the joints may show."""
+    """Parameter combinations that such data can determine."""
+    notes: list[str]
+    cutoff: float = 0.0
+    """Frequency in Hz below which torques are compared; 0 for still poses."""
+    names: tuple[str, ...] = ()
+    """Names of the recordings of motions."""
 
     @classmethod
     def read(
@@ -53,10 +53,11 @@ class Data(NamedTuple):
         cutoff: float | None = None,
         check: bool = True,
     ) -> Data:
-        """Return prepared recordings, by default below a frequency that follows from the motion.
+        """Return the equations of motions, below ``cutoff`` in Hz.
 
-        Raises TimeSeriesError for recordings that cannot be used, and for torques that cannot be
-        those of the arm, unless ``check`` is False.
+        By default the cutoff frequency follows from the motion. Raises TimeSeriesError for
+        recordings that cannot be used and, unless ``check`` is False, for torques that cannot be
+        those of the arm.
         """
         model = model.loaded()
         stretches, notes = prepared_all(recordings, model)
@@ -66,25 +67,25 @@ class Data(NamedTuple):
         equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
         names = tuple(dict.fromkeys(one.series.name for one in stretches))
         independent = torque_model.independent()
-        masses = [place for place in independent.columns if place < torque_model.rigid]
         if check:
+            declared = frozenset.intersection(*(one.series.declared for one in stretches))
             columns = [stretches[0].series.column(f"tau_{joint}") for joint in joints]
-            stated = all("tau" in one.series.declared for one in stretches)
+            masses = [place for place in independent.columns if place < torque_model.rigid]
             given = _torques(torque_model, equations, columns, masses)
-            stated_angles = all("q" in one.series.declared for one in stretches)
-            if stated_angles and (others := _of_ranges(torque_model, stretches, cutoff)):
-                declared = _torques(torque_model, others, columns, masses)
-                check_ranges(", ".join(names), given, declared)
-            notes += check_torques(", ".join(names), given, stated=stated)
-        return cls(torque_model, equations, cutoff, notes, names, independent)
+            if "q" in declared and (others := _by_ranges(torque_model, stretches, cutoff)):
+                check_ranges(
+                    ", ".join(names), given, _torques(torque_model, others, columns, masses)
+                )
+            notes += check_torques(", ".join(names), given, stated="tau" in declared)
+        return cls(torque_model, equations, independent, notes, cutoff, names)
 
 
-def _of_ranges(
+def _by_ranges(
     torque_model: TorqueModel, stretches: Sequence[Stretch], cutoff: float
 ) -> list[Equations]:
-    """Return the equations of positions in degrees taken as per cent of the ranges of joints.
+    """Return the equations with positions in degrees read as per cent of the ranges of joints.
 
-    There are none if joints have no ranges, or positions exceed 100.
+    The result is empty if a joint has no range, or a position exceeds 100.
     """
     model, places = torque_model.model, torque_model.places
     low, high = model.lower[places], model.upper[places]
@@ -105,9 +106,10 @@ def _torques(
     columns: Sequence[str],
     masses: Sequence[int],
 ) -> Torques:
-    """Return the torques of a motion, to be checked, with the places of independent parameters."""
+    """Return the torques of a motion for the checks; ``masses`` are columns of A."""
     A, b = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
-    own = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
-    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., list(masses)])
+    joint_terms = joint_columns(A)[..., : JOINT_TERMS.index("offset")]
+    used = A[..., list(masses)]
+    return Torques(torque_model.joints, columns, b, described, gravity, used, joint_terms)

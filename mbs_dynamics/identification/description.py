@@ -1,18 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes identified parameters into the URDF, and as parameters of the nodes."""
+"""Files of results: URDF, parameters of the nodes, and YAML and MJCF of position servos."""
 
 from __future__ import annotations
 
-import math
 import os
+import tempfile
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.identification.kinematic_calibration import Calibration
@@ -20,6 +22,7 @@ from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.model.urdf_elements import TENSOR
 from mbs_dynamics.model.urdf_tree import tree_of
@@ -28,7 +31,12 @@ from mbs_dynamics.yaml_files import yaml_text
 INDENT = "  "
 
 ANY = "{*}"
-"""Any namespace of a tag, or none."""
+"""Wildcard for the namespace of a tag, or none."""
+
+SERVOS_HEADER = """\
+# Identified position servos: stiffness N m/rad, damping N m s/rad, friction N m,
+# inertia kg m^2, offset rad, delay s (N/m and so on for prismatic joints).
+"""
 
 
 def identified_urdf(
@@ -36,11 +44,12 @@ def identified_urdf(
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
-    ``source`` is the path of the description, or its text.
-    Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
-    inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
-    link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
-    others none.
+    ``source`` is the path of the description, or its text. Without ``friction``, damping and
+    friction are unchanged as well. The file is in UTF-8.
+
+    The inertia of a body is the sum over links that are fixed to each other. Fixed links keep their
+    inertias, and the link that the joint moves gets the remainder. If that is inconsistent, the
+    link gets the whole inertia, and the others none.
     """
     joints = {
         joint: (parameters["viscous"], parameters["coulomb"])
@@ -52,7 +61,7 @@ def identified_urdf(
 def servo_urdf(source: str | os.PathLike[str], result: ServoIdentification) -> bytes:
     """Return a URDF file with the damping and friction of servos, unchanged elsewhere.
 
-    Inertias are those that were identified, if there was a known load.
+    Identified inertias are included if there was a known load.
     """
     joints = {name: (servo.damping, servo.friction) for name, servo in result.servos.items()}
     return _changed_urdf(source, result.identification, joints)
@@ -63,7 +72,7 @@ def _changed_urdf(
     result: Identification | None,
     joints: Mapping[str, tuple[float, float]],
 ) -> bytes:
-    """Return a URDF file with identified inertias, and damping and friction of some joints."""
+    """Return a URDF file with identified inertias, and (damping, friction) of ``joints``."""
     tree = _parsed(source)
     root = tree.getroot()
     changes = {} if result is None else link_changes(source, result)
@@ -85,6 +94,8 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
 
     Position limits are shifted by the zeros, so that they stay where they are on the arm.
     """
+    from scipy.spatial.transform import Rotation
+
     tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
     origins = {joint.name: joint.origin.pose() for joint in tree_of(source).joints.values()}
@@ -94,7 +105,10 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
         name = by_body[body]
         joint = _named(tree.getroot(), "joint", name)
         pose = origins[name] @ se3.exp(xi)
-        xyz, rpy = pose[:3, 3].tolist(), _angles(pose[:3, :3])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # yaw is zero at a pitch of 90 degrees
+            rpy = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz").tolist()
+        xyz = pose[:3, 3].tolist()
         _put(joint, "origin", etree.Element("origin", xyz=_numbers(xyz), rpy=_numbers(rpy)))
         if joint.get("type") == "continuous":
             continue
@@ -105,17 +119,8 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
     return _written(tree)
 
 
-def _angles(R: FloatArray) -> list[float]:
-    """Return roll, pitch, yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    across = math.hypot(R[0, 0], R[1, 0])
-    pitch = math.atan2(-R[2, 0], across)
-    if across < 1e-9:  # the axes of roll and yaw coincide
-        return [math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0]
-    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
-
-
 def _parsed(source: str | os.PathLike[str]) -> Any:
-    """Return the document of a file, or of a text."""
+    """Return the XML document of a path or a text."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     if isinstance(source, str) and source.lstrip().startswith("<"):
         return etree.ElementTree(etree.fromstring(source.encode(), parser))
@@ -123,22 +128,22 @@ def _parsed(source: str | os.PathLike[str]) -> Any:
 
 
 def _written(tree: Any) -> bytes:
-    """Return the file of a document in UTF-8, with what stands before and after its root."""
+    """Return a document as UTF-8, with comments before and after its root on their own lines."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
-    head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
-    parts = [line.encode() for line in head if line]
+    header = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
+    parts = [line.encode() for line in header if line]
     parts += [etree.tostring(x, encoding="UTF-8", with_tail=False) for x in top]
     return b"\n".join(parts) + b"\n"
 
 
 def _named(root: Any, tag: str, name: str) -> Any:
-    """Return the link or joint of a name."""
+    """Return the link or joint with a name."""
     return next(x for x in root.iterfind(ANY + tag) if x.get("name") == name)
 
 
 def _put(parent: Any, tag: str, new: Any) -> None:
-    """Replace a child of an element of the second level, append it, or with None remove it."""
+    """Replace or append a child of a link or joint; remove it if ``new`` is None."""
     old = parent.find(ANY + tag)
     if new is not None:
         etree.indent(new, space=INDENT, level=2)
@@ -163,7 +168,7 @@ def _put(parent: Any, tag: str, new: Any) -> None:
 
 
 def _inertial(inertia: Inertia) -> Any:
-    """Return the element of an inertia."""
+    """Return the <inertial> element of an inertia."""
     tensor = inertia.tensor_at_com
     inertial = etree.Element("inertial")
     etree.SubElement(inertial, "origin", xyz=_numbers(inertia.com.tolist()), rpy="0 0 0")
@@ -180,15 +185,15 @@ def _numbers(values: list[float]) -> str:
 def link_changes(
     source: str | os.PathLike[str], result: Identification
 ) -> dict[str, Inertia | None]:
-    """Return the inertias of the links that change, in their frames; None for no inertia."""
-    model, own = result.torque_model.model, link_inertias(source)
+    """Return the new inertias by link, in the frames of the links; None removes an inertia."""
+    model, described = result.torque_model.model, link_inertias(source)
     changes: dict[str, Inertia | None] = {}
     for i, parameters in enumerate(result.inertial):
         name = model.bodies[i].name
         fixed = {
-            frame.name: own[frame.name].transformed(frame.placement)
+            frame.name: described[frame.name].transformed(frame.placement)
             for frame in model.frames.values()
-            if frame.body == i != GROUND and frame.name != name and frame.name in own
+            if frame.body == i != GROUND and frame.name != name and frame.name in described
         }
         carrying = {link: inertia for link, inertia in fixed.items() if inertia.mass > 0.0}
         others = sum((np.asarray(one.parameters) for one in carrying.values()), np.zeros(10))
@@ -204,7 +209,7 @@ def link_changes(
 def node_parameters(result: Identification) -> str:
     """Return a YAML file of parameters for the impedance control node and the simulator.
 
-    Damping, friction and inertias of motors of an identification are in ``result.model`` as well.
+    ``result.model`` has the same damping and motor inertias.
     """
     joints = result.joint_parameters
     order = [joints.get(name) for name in result.torque_model.model.joint_names]
@@ -217,12 +222,65 @@ def node_parameters(result: Identification) -> str:
         "impedance_control_node": {"armature": by_name("inertia")},
         "simulator_node": {"joint_damping": damping},
     }
-    head = (
-        "# Identified damping (N m s/rad or N s/m) and inertias of motors (kg m^2 or kg).\n"
-        "# Coulomb friction is in the URDF; friction_scale is its share that is compensated.\n"
-        "# No parameter takes the offsets of the torque sensors [N m or N]:\n"
+    header = (
+        "# Identified damping (N m s/rad or N s/m) and motor inertias (kg m^2 or kg).\n"
+        "# Coulomb friction is in the URDF; friction_scale is the share that is compensated.\n"
+        "# There is no parameter for the offsets of the torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)
-    return f"{head}# {offsets}" + yaml_text(
+    return f"{header}# {offsets}" + yaml_text(
         {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
     )
+
+
+def servo_yaml(result: ServoIdentification) -> str:
+    """Return a YAML file of the servos by joint."""
+    fields = ("stiffness", "damping", "friction", "inertia", "offset", "delay")
+    servos = {
+        name: {field: float(f"{getattr(servo, field):.5g}") for field in fields}
+        for name, servo in result.servos.items()
+    }
+    return SERVOS_HEADER + yaml_text({"servos": servos})
+
+
+def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
+    """Return an MJCF of a URDF, given as text, whose joints are moved by the identified servos.
+
+    It has no meshes. Raises MbsError without MuJoCo.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise missing_extra("MJCF needs MuJoCo", "mjcf", error) from error
+    robot = _parsed(urdf).getroot()
+    for link in robot.iter("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(shape)
+    for options in robot.findall("mujoco"):
+        robot.remove(options)
+    options = etree.SubElement(robot, "mujoco")
+    etree.SubElement(options, "compiler", fusestatic="false", balanceinertia="false")
+    text = etree.tostring(robot, encoding="unicode")
+    compiled = mujoco.MjModel.from_xml_string(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arm.xml"
+        mujoco.mj_saveLastXML(str(path), compiled)
+        tree = etree.parse(path)
+    root = tree.getroot()
+    actuators = etree.SubElement(root, "actuator")
+    for joint in root.iter("joint"):
+        name = joint.get("name", "")
+        if name not in result.servos:
+            continue
+        servo = result.servos[name]
+        joint.set("armature", f"{servo.inertia:.6g}")
+        joint.set("damping", f"{servo.damping:.6g}")
+        joint.set("frictionloss", f"{servo.friction:.6g}")
+        joint.attrib.pop("actuatorfrcrange", None)
+        actuator = {"name": name, "joint": name, "kp": f"{servo.stiffness:.6g}"}
+        most = float(model.effort_limits[model.joint_names.index(name)])
+        if np.isfinite(most):
+            actuator["forcerange"] = f"{-most:g} {most:g}"
+        etree.SubElement(actuators, "position", actuator)
+    etree.indent(tree)
+    return str(etree.tostring(root, encoding="unicode")) + "\n"

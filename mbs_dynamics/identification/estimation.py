@@ -1,10 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates: weighted least squares for base parameters, and physically consistent parameters."""
+"""Estimates of base parameters by weighted least squares, and of consistent parameters."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -26,69 +25,48 @@ from mbs_dynamics.identification.torque_model import (
 Rows = NDArray[np.intp]
 
 WEIGHTS = 10.0 ** np.arange(6.0, -1.5, -1.0)
-"""Weights of the distance to the description that cross-validation chooses from, largest first."""
+"""Weights of the distance to the description that cross-validation tries, largest first."""
 
 BLOCKS = 6
-"""Stretches of the training data, each of which is predicted from the others."""
+"""Number of blocks of the training data; each is predicted from the others."""
 
 OUTLIER = 3.0
 """Residuals beyond this number of standard deviations are down-weighted: Huber (1964)."""
 
-QUIETEST = 0.1
-"""Least residual of a joint as a share of the mean one."""
+LEAST_OF_MEAN, LEAST_OF_TORQUES = 0.1, 1e-3
+"""Lower bounds of the residual of a joint, relative to the mean residual and to the torques."""
 
-FINEST = 1e-3
-"""Least residual as a share of the torques."""
+PRIOR_SHARE = 0.02
+"""Share of the torque of a joint that each of its terms has in the prior."""
 
-SMALL = 0.02
-"""Share of the torques of a joint that each of its terms has in the prior."""
-
-SEEN = 1e-6
-"""Share of the largest singular value of the scaled equations that counts as zero."""
+RANK = 1e-6
+"""Singular values of the scaled equations below this share of the largest one count as zero."""
 
 
 class BaseEstimate(NamedTuple):
     """Least-squares estimate of the parameter combinations that torques depend on."""
 
     names: tuple[str, ...]
-    """Each by its first parameter; ``combination`` lists the others."""
+    """The first parameter of each combination; ``combination`` has all of them."""
     values: FloatArray
     """(b,) in SI units."""
     deviations: FloatArray
-    """(b,) standard deviations; infinite for combinations that the data do not show."""
+    """(b,) standard deviations; infinite for combinations that the data do not determine."""
     combination: FloatArray
-    """(b, p) values = combination x, for all parameters x of the torque model."""
+    """(b, p) with values = combination x for all parameters x of the torque model."""
     rank: int
-    """Number of combinations that the data show."""
+    """Number of combinations that the data determine."""
     condition: float
-    """Condition number of their equations, with columns of length 1."""
-
-
-class Weighing(NamedTuple):
-    """Weights of the equations."""
-
-    joints: FloatArray
-    """(k,) standard deviation of the residual of each joint, in N m or N."""
-    rows: FloatArray
-    """(N, k) weights, at most 1: less for outliers."""
-
-    def applied(self, A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the equations as rows (N k, p) and right sides whose residuals have variance 1."""
-        scale = np.sqrt(self.rows) / self.joints
-        return (A * scale[..., None]).reshape(-1, A.shape[-1]), (b * scale).ravel()
+    """Condition number of the equations of these, with columns of length 1."""
 
 
 class Choice(NamedTuple):
     """Result of cross-validation."""
 
     weight: float
-    errors: tuple[float, ...]
-    """Relative error of predicted blocks, for each of WEIGHTS."""
-
-    @property
-    def best(self) -> float:
-        """The error of the weight that was chosen."""
-        return self.errors[int(np.argmin(np.abs(WEIGHTS - self.weight)))]
+    """One of WEIGHTS."""
+    error: float
+    """Relative error of the predicted blocks."""
 
 
 def base_estimate(
@@ -98,28 +76,28 @@ def base_estimate(
 ) -> BaseEstimate:
     """Return the weighted least-squares estimate of base parameters, friction included.
 
-    Weights are the inverse variances of the residuals of the joints, from a first round (Gautier
-    and Poignet 2001). The standard deviations account for the correlation of neighbouring samples.
+    Weights are the inverse variances of the residuals of the joints in a first, unweighted estimate
+    (Gautier and Poignet 2001). Standard deviations account for the correlation of successive
+    samples.
     """
-    base = torque_model.independent() if independent is None else independent
+    independent = independent or torque_model.independent()
     A, b = stacked(equations)
-    X = A[..., list(base.columns)]
-    weighing = weighed(X, b)
-    rows, right = weighing.applied(X, b)
+    X = A[..., list(independent.columns)]
+    rows, right = weighted(X, b, weights_of(X, b))
     values, lengths, s, V = _least_squares(rows, right)
-    shown = s > SEEN * s[0]
+    shown = s > RANK * s[0]
     residual = (right - rows @ values).reshape(b.shape)
     variance = float(np.square(residual).sum() / max(residual.size - int(shown.sum()), 1))
     inverse = np.square(V[:, shown] / s[shown]).sum(axis=1)
-    spread = variance * inverse * correlated(residual, equations)
-    hidden = np.square(V[:, ~shown]).sum(axis=1) > SEEN
+    spread = variance * inverse * autocorrelation_time(residual, equations)
+    hidden = np.square(V[:, ~shown]).sum(axis=1) > RANK
     deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
     names = torque_model.names
     return BaseEstimate(
-        tuple(names[k] for k in base.columns),
+        tuple(names[k] for k in independent.columns),
         values,
         deviations,
-        base.combination,
+        independent.combination,
         int(shown.sum()),
         float(s[shown][0] / s[shown][-1]),
     )
@@ -131,31 +109,43 @@ def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
-    """Return the solution (p,), the lengths of columns, and singular values and vectors.
+    """Return the solution (p,), the lengths (p,) of the columns, singular values and vectors.
 
-    The latter (p,) and (p, p) are those of columns of length 1, the largest first. What they do not
-    show is zero in the solution.
+    Singular values (p,), largest first, and right singular vectors (p, p) are those of the
+    equations with columns of length 1. Directions with singular values of zero do not contribute to
+    the solution.
     """
     lengths = np.linalg.norm(rows, axis=0)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     squares, V = np.linalg.eigh(rows.T @ rows / np.outer(lengths, lengths))
     s, V = np.sqrt(np.maximum(squares[::-1], 0.0)), V[:, ::-1]
-    inverse = np.where(s > SEEN * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
+    inverse = np.where(s > RANK * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
-def weighed(A: FloatArray, b: FloatArray) -> Weighing:
-    """Return the weights of the equations, from the residuals of plain least squares."""
+def weights_of(A: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the weights (N, k) of the equations, from the residuals of plain least squares.
+
+    They are the inverse standard deviations of the joints, and less for outliers.
+    """
     residual = least_squares_residual(A, b)
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
-    joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
-    joints = np.maximum(joints, FINEST * np.sqrt(np.square(b).mean()))
+    joints = np.maximum(deviations, LEAST_OF_MEAN * np.sqrt(np.square(deviations).mean()))
+    joints = np.maximum(joints, LEAST_OF_TORQUES * np.sqrt(np.square(b).mean()))
     size = np.abs(residual) / joints
-    return Weighing(joints, np.where(size <= OUTLIER, 1.0, OUTLIER / np.maximum(size, OUTLIER)))
+    return np.asarray(np.sqrt(OUTLIER / np.maximum(size, OUTLIER)) / joints)
 
 
-def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
-    """Return the number of samples that are equivalent to one independent sample."""
+def weighted(A: FloatArray, b: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return rows (N k, p) and right sides (N k,), scaled to residuals of variance 1."""
+    return (A * weights[..., None]).reshape(-1, A.shape[-1]), (b * weights).ravel()
+
+
+def autocorrelation_time(residual: FloatArray, equations: Sequence[Equations]) -> float:
+    """Return the largest integrated autocorrelation time of residuals (N, k), in samples.
+
+    This many successive samples have the information of one independent sample.
+    """
     counts, begin = [], 0
     for one in equations:
         part = residual[begin : begin + len(one.b)]
@@ -165,7 +155,7 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
         lags = range(1, min(len(part) // 4, int(4.0 * one.rate)))
         sums = np.zeros(part.shape[1])
         going = power > 0.0
-        for lag in lags:  # until the correlation is gone
+        for lag in lags:  # up to the first correlation that is not positive
             correlation = (centred[lag:] * centred[:-lag]).sum(axis=0) / np.maximum(power, 1e-300)
             going &= correlation > 0.0
             if not going.any():
@@ -176,9 +166,9 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
 
 
 class ConsistentEstimate:
-    """The estimate of physically consistent bodies, for one set of training data.
+    """Estimates of physically consistent parameters from one set of training data.
 
-    ``bodies`` (nb, 10) are the inertial parameters that bodies are drawn to. Equations are in the
+    ``bodies`` (nb, 10) are the inertial parameters of the prior. The equations are in the
     parameters of these bodies and of the joints.
     """
 
@@ -187,16 +177,16 @@ class ConsistentEstimate:
         self._equations = equations
         A, self._b = stacked(equations)
         self._A = A @ self.problem.to_parameters
-        self._weighing = weighed(self._A, self._b)
+        self._weights = weights_of(self._A, self._b)
 
     def cross_validated(self, progress: Callable[[float], None] = lambda share: None) -> Choice:
         """Return the weight whose estimates best predict held-out blocks.
 
-        ``progress`` is called with the share of the completed work.
-        Of those within a standard error of the best one the largest is chosen (Breiman, Friedman,
-        Olshen and Stone 1984), as other motions differ more than the blocks of one do.
+        It is the largest weight whose error is within a standard error of the smallest one
+        (Breiman, Friedman, Olshen and Stone 1984), since another motion differs more than the
+        blocks of one motion. ``progress`` is called with the share of the completed work.
         """
-        each = max(1, -(-BLOCKS // len(self._equations)))  # consecutive stretches of the recordings
+        each = max(1, -(-BLOCKS // len(self._equations)))
         ends = np.cumsum([len(one.b) for one in self._equations])
         stretches = np.split(np.arange(ends[-1]), ends[:-1])
         split = (part for rows in stretches for part in np.array_split(rows, each))
@@ -213,9 +203,9 @@ class ConsistentEstimate:
         total_error = squares.sum(axis=0)
         best = int(np.argmin(total_error))
         spread = squares[:, best].std() * np.sqrt(len(blocks))
-        near = np.flatnonzero(total_error <= total_error[best] + spread)
-        errors = np.sqrt(total_error / np.square(self._b).sum())
-        return Choice(float(WEIGHTS[near[0]]), tuple(errors.tolist()))
+        chosen = int(np.flatnonzero(total_error <= total_error[best] + spread)[0])
+        error = np.sqrt(total_error[chosen] / np.square(self._b).sum())
+        return Choice(float(WEIGHTS[chosen]), float(error))
 
     def estimate(self, weight: float) -> FloatArray:
         """Return the parameters (p,) for a weight of the distance to the description."""
@@ -232,27 +222,27 @@ class ConsistentEstimate:
         return solutions[1:]
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        weighing = self._weighing._replace(rows=self._weighing.rows[rows])
-        X, right = weighing.applied(self._A[rows], self._b[rows])
+        """Return the normal matrix (p, p) and right side (p,) of some of the equations."""
+        X, right = weighted(self._A[rows], self._b[rows], self._weights[rows])
         return X.T @ X, X.T @ right
 
 
 def joint_priors(equations: Sequence[Equations]) -> FloatArray:
-    """Return (k, 4) prior values of friction, motor inertia and offset of joints.
+    """Return prior values (k, 4) of the joint terms, in the order of JOINT_TERMS.
 
-    Each makes the same small share of the torques of its joint.
+    Each term contributes the same small share of the torque of its joint.
     """
     _, b = stacked(equations)
     rates = np.concatenate([one.qd for one in equations])
     accelerations = np.concatenate([one.qdd for one in equations])
-    torques = _size(b)
-    typical = SMALL * np.maximum(torques, SMALL * torques.max())
-    slow, lazy = np.maximum(_size(rates), 1e-3), np.maximum(_size(accelerations), 1e-2)
-    return np.stack([typical, typical / slow, typical / lazy, typical], axis=1)
+    torques = _rms(b)
+    typical = PRIOR_SHARE * np.maximum(torques, PRIOR_SHARE * torques.max())
+    speed, acceleration = np.maximum(_rms(rates), 1e-3), np.maximum(_rms(accelerations), 1e-2)
+    return np.stack([typical, typical / speed, typical / acceleration, typical], axis=1)
 
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
-    """Return the description's parameters (p,) with the best nonnegative friction."""
+    """Return the parameters (p,) of the description with fitted, nonnegative friction."""
     A, b = stacked(equations)
     x, each = torque_model.described(), len(JOINT_TERMS)
     rest = b - A @ x
@@ -266,18 +256,15 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
 
 
 def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
-    """Return the minimum of 1/2 y' G y - g' y (p,) with y >= 0, but for the last of y.
+    """Return the minimum (p,) of 1/2 y^T G y - g^T y, with y >= 0 except for its last element."""
+    from scipy.optimize import lsq_linear
 
-    For four numbers this takes less time than the import of a solver of SciPy.
-    """
-    best = np.zeros(len(g))
-    for free in itertools.product((False, True), repeat=len(g) - 1):
-        y, some = np.zeros(len(g)), np.array([*free, True])
-        y[some] = np.linalg.solve(G[np.ix_(some, some)], g[some])
-        if (y[:-1] >= 0.0).all() and g @ y > g @ best:  # -2 of the value of each such point
-            best = y
-    return best
+    L = np.linalg.cholesky(G)  # 1/2 |L^T y - L^-1 g|^2
+    low = np.append(np.zeros(len(g) - 1), -np.inf)
+    y = lsq_linear(L.T, np.linalg.solve(L, g), bounds=(low, np.inf), method="bvls").x
+    return np.asarray(y)
 
 
-def _size(x: FloatArray) -> FloatArray:
+def _rms(x: FloatArray) -> FloatArray:
+    """Return the root mean square of each column (N, k)."""
     return np.asarray(np.sqrt(np.square(x).mean(axis=0)))

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions that excite the parameters: periodic, within limits, at rest at both ends.
 
-Finite Fourier series (Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997), here with rates
-and accelerations that vanish at the start of a period. The coefficients maximise the determinant of
-the information about the base parameters, which minimises the volume of uncertainty. Collisions are
-not checked.
+They are finite Fourier series (Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997) whose
+rates and accelerations vanish at the start of a period. The coefficients maximise the determinant
+of the information about the base parameters, which minimises their volume of uncertainty.
+Collisions are not checked.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STARTS, STEPS = 60, 400
 """Number of random motions, and of steps that improve the best one."""
 
 BETWEEN = 1.0 / math.cos(math.pi / SAMPLES)
-"""Bound of a sum of waves between the samples, relative to its values at them: Ehlich and Zeller,
+"""Bound of a sum of waves between the samples, relative to its largest sample: Ehlich and Zeller,
 Schwankung von Polynomen zwischen Gitterpunkten (1964)."""
 
 KNOTS = 10
-"""Points per second of a trajectory."""
+"""Largest number of points per second of a trajectory."""
 
 UNLIMITED = np.pi
-"""Range in rad or m to either side for a joint without position limits."""
+"""Range in rad or m to either side of zero for a joint without position limits."""
 
 
 class Box(NamedTuple):
@@ -77,13 +77,13 @@ class Excitation(NamedTuple):
     condition: float
     """Condition number of the equations of base parameters, columns of length 1."""
     approach: float
-    """Time in s in which the first position is reached, from anywhere within the limits."""
+    """Time in s to reach the first position from anywhere within the limits."""
 
     def to_trajectory(self) -> str:
         """Return a trajectory_msgs/JointTrajectory as YAML.
 
-        Its first point is due after the time of the approach. There are up to KNOTS points a
-        second, between which controllers interpolate by polynomials of fifth order.
+        Its first point is due after the time of the approach. There are up to KNOTS points per
+        second, between which controllers interpolate by quintic polynomials.
         """
         motion, last = self.motion, len(self.motion) - 1
         every = max(1, round(last / motion.t[-1] / KNOTS))
@@ -103,8 +103,8 @@ def plan_excitation(
     """Return a motion of ``duration`` s that excites the parameters of a model.
 
     ``rate`` is the number of samples per second of the result. The same ``seed`` yields the same
-    motion. Raises ArgumentError for a duration that is too short, or if no motion within the limits
-    was found.
+    motion. ``progress`` is called with the share of the completed work. Raises ArgumentError for a
+    duration that is too short, or if no motion within the limits was found.
     """
     if not duration >= 4.0 / FASTEST:
         raise ArgumentError(f"duration is {duration:g} s; must be at least {4.0 / FASTEST:g}")
@@ -120,9 +120,10 @@ def plan_excitation(
 
 
 class _Search:
-    """The motions of a model, and their information.
+    """Search for the most informative motion of a model.
 
-    A candidate is (2 waves + 1, n): coefficients of the rates, and the middle of each joint.
+    A candidate (2 waves + 1, n) has the coefficients of the sines and cosines of the rates, and the
+    mean position of each joint.
     """
 
     def __init__(
@@ -141,14 +142,15 @@ class _Search:
         self._reach = limits.position * half
 
     def run(self, progress: Callable[[float], None]) -> FloatArray:
+        """Return the best candidate."""
         best, most = None, -np.inf
         for k in range(STARTS):
             a, b = self._rng.normal(size=(2, len(self._w), self._model.n))
             part = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
             candidate = self._feasible(np.concatenate([a, b, (self._middle + part)[None]]))
-            shown = self._information(candidate)
-            if shown > most:
-                best, most = candidate, shown
+            gained = self._information(candidate)
+            if gained > most:
+                best, most = candidate, gained
             progress(0.5 * (k + 1) / STARTS)
         if best is None:
             raise ArgumentError(
@@ -159,9 +161,9 @@ class _Search:
         for k in range(STEPS):  # the one-fifth rule of Rechenberg (1973)
             change = step * self._rng.normal(size=best.shape) * np.abs(best).mean(axis=0)
             candidate = self._feasible(best + change)
-            shown = self._information(candidate)
-            if shown > most:
-                best, most, step = candidate, shown, 1.3 * step
+            gained = self._information(candidate)
+            if gained > most:
+                best, most, step = candidate, gained, 1.3 * step
             else:
                 step *= 0.935
             progress(0.5 + 0.5 * (k + 1) / STEPS)
@@ -178,7 +180,10 @@ class _Search:
         return q, c @ a + s @ b, (c * self._w) @ b - (s * self._w) @ a
 
     def approach(self, q: FloatArray) -> float:
-        """Return the time in s to a position from anywhere, by twice the mean speed at most."""
+        """Return the time in s to a position from anywhere within the limits.
+
+        The mean speed is half the allowed one, for profiles with acceleration phases.
+        """
         model = self._model
         low, high = (np.where(np.isfinite(x), x, q) for x in (model.lower, model.upper))
         way = np.maximum(np.maximum(high - q, q - low), UNLIMITED * (low == high))
@@ -193,14 +198,15 @@ class _Search:
         return float(singular[0] / singular[-1])
 
     def _feasible(self, candidate: FloatArray) -> FloatArray:
-        """Return the candidate at rest at both ends, scaled up to the limits of the joints."""
+        """Return a candidate at rest at both ends, scaled to the limits of the joints."""
         a, b = np.split(candidate[:-1], 2)
-        a = a - a.mean(axis=0)  # the rates vanish: sum a = 0
+        a = a - a.mean(axis=0)  # zero rates at the ends: sum a = 0
         w = self._w[:, None]
-        b = b - w * (w * b).sum(axis=0) / np.square(w).sum()  # and the accelerations: sum w b = 0
-        middle = np.clip(candidate[-1], *(self._middle + s * 0.5 * self._reach for s in (-1, 1)))
-        made = np.concatenate([a, b, middle[None]])
-        q, qd, qdd = self.motion(made, self._t)
+        b = b - w * (w * b).sum(axis=0) / np.square(w).sum()  # zero accelerations: sum w b = 0
+        half = 0.5 * self._reach
+        middle = np.clip(candidate[-1], self._middle - half, self._middle + half)
+        scaled = np.concatenate([a, b, middle[None]])
+        q, qd, qdd = self.motion(scaled, self._t)
         room = self._reach - np.abs(middle - self._middle)
         speed = self._limits.velocity * self._model.velocity_limits
         used = [
@@ -208,14 +214,15 @@ class _Search:
             np.abs(qd).max(axis=0) / speed,
             np.abs(qdd).max(axis=0) / self._limits.acceleration,
         ]
-        made[:-1] /= BETWEEN * np.max(used, axis=0)
+        scaled[:-1] /= BETWEEN * np.max(used, axis=0)
         for _ in range(8):
-            if self._allowed(made):
+            if self._allowed(scaled):
                 break
-            made[:-1] *= 0.8
-        return made
+            scaled[:-1] *= 0.8
+        return scaled
 
     def _allowed(self, candidate: FloatArray) -> bool:
+        """Return whether torques and boxes are within the limits."""
         q, qd, qdd = self.motion(candidate, self._t)
         tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
         if (tau > self._limits.torque * self._model.effort_limits).any():
@@ -227,7 +234,7 @@ class _Search:
         return True
 
     def _information(self, candidate: FloatArray) -> float:
-        """Return the logarithm of the determinant of the information; -inf beyond the limits."""
+        """Return the log determinant of the information matrix; -inf beyond the limits."""
         if not self._allowed(candidate):
             return -np.inf
         singular = np.linalg.svd(self._rows(candidate), compute_uv=False)
@@ -239,9 +246,9 @@ class _Search:
 
 
 def box_of(text: str, frames: Mapping[str, Frame]) -> Box:
-    """Return the box of a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax.
+    """Return the box that a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax states.
 
-    Raises ArgumentError for another form, UnknownBodyError.
+    Raises ArgumentError for another form, UnknownBodyError for an unknown frame.
     """
     frame, colon, numbers = text.rpartition(":")
     try:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Torques from motor currents: by given gains, or by those that fit the description."""
+"""Torques from motor currents, by given gains or by gains fitted to the description."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.identification.data import Data
-from mbs_dynamics.identification.estimation import correlated
+from mbs_dynamics.identification.estimation import autocorrelation_time
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, stacked
+from mbs_dynamics.identification.torque_evidence import scaled
+from mbs_dynamics.identification.torque_model import joint_columns, stacked
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -22,49 +23,47 @@ CERTAIN = 0.1
 
 
 def with_gains(series: TimeSeries, model: Model, gains: Mapping[str, float]) -> TimeSeries:
-    """Return a recording of motor currents as one of torques, with gains in N m/A or N/A.
+    """Return a recording of motor currents with torques instead, by gains in N m/A or N/A.
 
-    The joints are those of the model. Joints without a gain keep their efforts. Raises
+    It has the joints of the model only. Joints without a gain keep their efforts. Raises
     UnknownJointError for a joint that was not recorded, TimeSeriesError for a gain of zero.
     """
-    own, tau, _ = recorded(series, model)
-    UnknownJointError.check(gains, own.joints)
+    series, tau, _ = recorded(series, model)
+    UnknownJointError.check(gains, series.joints)
     for joint, gain in gains.items():
         if not np.isfinite(gain) or gain == 0.0:
             raise TimeSeriesError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
-    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
-    every = {"tau"} if set(own.joints) <= set(gains) else set()
-    return replace(own, tau=factors * tau, declared=own.declared | every)
+    factors = np.array([gains.get(joint, 1.0) for joint in series.joints])
+    every = {"tau"} if set(series.joints) <= set(gains) else set()
+    return replace(series, tau=factors * tau, declared=series.declared | every)
 
 
 def fitted_gains(
     model: Model, recording: TimeSeries, *, known: Collection[str] = ()
 ) -> dict[str, float]:
-    """Return gains of the drives, by joint, with which currents best fit the description.
+    """Return the gains of the drives, by joint, with which currents best fit the description.
 
-    Currents alone determine the inertias up to a factor per joint, which the description sets here:
+    Currents alone determine the inertias up to a factor per joint. The description sets it here, so
     the result is only as accurate as its total masses. Raises TimeSeriesError for joints whose gain
-    the motion does not show, unless they are among those with a ``known`` one.
+    the motion does not determine, unless it is ``known``.
     """
     torque_model, equations, *_ = Data.read(model, [recording], check=False)
     A, currents = stacked(equations)
-    expected = A @ torque_model.described()
-    gains, each = {}, len(JOINT_TERMS)
+    expected, terms = A @ torque_model.described(), joint_columns(A)
+    gains: dict[str, float] = {}
     for j, joint in enumerate(torque_model.joints):
-        place = torque_model.rigid + each * j
-        columns = np.column_stack([expected[:, j], A[:, j, place : place + each]])
-        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        columns = scaled(np.column_stack([expected[:, j], terms[:, j]]))
         fit = np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0]
         residual = currents[:, j] - columns @ fit
-        alike = correlated(residual[:, None], [one._replace(b=one.b[:, :1]) for one in equations])
-        variance = np.square(residual).mean() * alike * np.linalg.pinv(columns.T @ columns)[0, 0]
+        time = autocorrelation_time(residual[:, None], equations)
+        variance = np.square(residual).mean() * time * np.linalg.pinv(columns.T @ columns)[0, 0]
         if np.sqrt(variance) < CERTAIN * fit[0]:
             gains[joint] = float(np.linalg.norm(expected[:, j]) / fit[0])
     without = [joint for joint in torque_model.joints if joint not in {*gains, *known}]
     if without:
         given = " ".join(f"{joint}=..." for joint in without)
         raise TimeSeriesError(
-            f"{recording.name}: the motion does not show the gain of {', '.join(without)}: their "
-            f"torques are too small. Give it, as in --gains {given}"
+            f"{recording.name}: the motion does not determine the gain of {', '.join(without)}: "
+            f"the torques are too small. Give it, as in --gains {given}"
         )
     return {joint: gain for joint, gain in gains.items() if joint not in known}

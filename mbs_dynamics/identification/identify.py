@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Identification: from recordings and a description to a description with the measured torques."""
+"""Identification: a description whose torques match recordings, from one whose torques do not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
@@ -29,10 +29,10 @@ from mbs_dynamics.model.payloads import Payloads
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 HELD_OUT = (2, 5, 8)
-"""Stretches, of ten of each recording, that are held out without a validation recording."""
+"""Indices of the tenths of each recording that are held out without a validation recording."""
 
 WORST = 0.3
-"""Relative error of held-out torques of a result that is useless."""
+"""Largest relative error of held-out torques of a useful result."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,13 @@ class Identification:
     """Frequency in Hz below which torques were compared."""
     errors: Errors
     choice: Choice
+    """Weight of the distance to the description."""
     base: BaseEstimate
     validation: tuple[Equations, ...]
+    """The data of the errors."""
     notes: tuple[str, ...]
     recordings: tuple[str, ...] = ()
-    """Names of the recordings from which it was identified."""
+    """Names of the recordings from which the parameters were identified."""
 
     @property
     def model(self) -> Model:
@@ -69,19 +71,18 @@ class Identification:
         found = self.joint_parameters
         bodies = []
         for body, x in zip(model.bodies, self.inertial, strict=True):
-            joint = body.joint
-            own: dict[str, Any] = {}
+            joint, changes = body.joint, dict[str, Any]()
             if joint.name in found:
-                own = {name: found[joint.name][term] for name, term in terms.items()}
+                changes = {name: found[joint.name][term] for name, term in terms.items()}
             elif joint.mimics in found:  # the values are those of the coordinate
-                own = dict.fromkeys(terms, 0.0)
+                changes = dict.fromkeys(terms, 0.0)
             inertia = Inertia.from_parameters(x)
-            bodies.append(replace(body, inertia=inertia, joint=replace(joint, **own)))
+            bodies.append(replace(body, inertia=inertia, joint=replace(joint, **changes)))
         return replace(model, bodies=tuple(bodies), payloads=Payloads())
 
     @property
     def inertial(self) -> FloatArray:
-        """(nb, 10) the inertial parameters of the bodies."""
+        """The inertial parameters (nb, 10) of the bodies."""
         return self.x[: self.torque_model.rigid].reshape(-1, 10)
 
     @property
@@ -106,7 +107,7 @@ class Identification:
 
     @property
     def better(self) -> bool:
-        """Whether it predicts better than the description, with friction or without, and well."""
+        """Whether the error is at most 30 %, and not above those of the description."""
         errors = self.errors
         most = min(errors.description, errors.description_with_friction, WORST)
         return errors.identified is not None and errors.identified <= most
@@ -121,49 +122,60 @@ def identify(
 ) -> Identification:
     """Return the inertias and friction with which a model reproduces recorded torques.
 
-    All identified links are physically consistent. Parameters that the motions do not show remain
-    near those of the description. Without ``validation``, three of ten stretches of each recording
-    are held out. Raises TimeSeriesError for recordings that cannot be used, with the reason.
+    All identified links are physically consistent. Parameters that the motions do not excite remain
+    near those of the description. Without ``validation``, three tenths of each recording are held
+    out. ``progress`` is called with the share of the completed work. Raises TimeSeriesError for
+    recordings that cannot be used, with the reason.
     """
     if not recordings:
         raise TimeSeriesError("at least one recording is needed")
     data = Data.read(model, recordings)
-    torque_model, known = data.torque_model, data.equations
+    torque_model, notes = data.torque_model, [*data.notes]
+    massless = [b.name for b in torque_model.model.bodies if not b.inertia.mass > 0.0]
+    if massless:
+        notes.append(
+            f"the description states no mass of {', '.join(massless)}: their parameters that the "
+            "data do not determine stay almost zero"
+        )
     held: list[Equations] = []
-    notes = [*data.notes, *_remarks(torque_model.model, validation)]
-    if validation is not None:
+    if validation is None:
+        notes.append("no recording for validation was given: three tenths were held out")
+    else:
         other = Data.read(model, [validation], cutoff=data.cutoff)
         if other.torque_model.joints != torque_model.joints:
-            raise validation.error("its joints are not those of the training")
+            raise validation.error(
+                f"its joints are {listed(other.torque_model.joints)}; those of the other "
+                f"recordings are {listed(torque_model.joints)}"
+            )
         held, notes = other.equations, [*notes, *other.notes]
 
-    speed = min(FRICTION_SPEEDS, key=lambda v: _misfit(torque_model, known, v, data.cutoff))
-    torque_model = replace(torque_model, friction_speed=speed)
-    known, held = (
-        [torque_model.at_speed(speed, one, data.cutoff) for one in each] for each in (known, held)
-    )
+    def at_speed(speed: float, equations: Sequence[Equations]) -> list[Equations]:
+        return [torque_model.at_speed(speed, one, data.cutoff) for one in equations]
+
+    def misfit(speed: float) -> float:
+        residual = least_squares_residual(*stacked(at_speed(speed, data.equations)))
+        return float(np.linalg.norm(residual))
+
+    speed = min(FRICTION_SPEEDS, key=misfit)
+    known, held = at_speed(speed, data.equations), at_speed(speed, held)
     if not held:
         known, held = _held_out(known)
-    found = estimated(
-        torque_model, known, held, notes, independent=data.independent, progress=progress
-    )
-    return replace(found, cutoff=data.cutoff, recordings=data.names)
+    torque_model = replace(torque_model, friction_speed=speed)
+    return estimated(data._replace(torque_model=torque_model, notes=notes), known, held, progress)
 
 
 def estimated(
-    torque_model: TorqueModel,
+    data: Data,
     known: Sequence[Equations],
     held: Sequence[Equations],
-    notes: Sequence[str],
-    *,
-    independent: BaseParameters | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Identification:
-    """Return the most probable consistent parameters by ``known`` data, judged by ``held`` data.
+    """Return the consistent parameters that best fit ``known`` data, with the errors on ``held``.
 
-    Without ``held`` data the error is that of cross-validation. ``independent`` are the base
-    parameters that the data may show, by default those of motions.
+    Both are parts of the equations of ``data``, or ``held`` are those of another recording. Without
+    ``held`` the error is that of cross-validation.
     """
+    torque_model = data.torque_model
     bodies = torque_model.described()[: torque_model.rigid].reshape(-1, 10)
     estimate = ConsistentEstimate(bodies, known)
     choice = estimate.cross_validated(progress)
@@ -171,40 +183,28 @@ def estimated(
     errors = Errors(
         relative_error(judged, torque_model.described()),
         relative_error(judged, friction_estimate(torque_model, known)),
-        relative_error(held, x) if held else choice.best,
+        relative_error(held, x) if held else choice.error,
     )
-    base = base_estimate(torque_model, known, independent)
-    every = tuple(dict.fromkeys(notes))
-    return Identification(torque_model, x, 0.0, errors, choice, base, tuple(judged), every)
-
-
-def _misfit(
-    torque_model: TorqueModel, equations: Sequence[Equations], speed: float, cutoff: float
-) -> float:
-    """Return the residual of plain least squares with this speed of Coulomb friction."""
-    A, b = stacked([torque_model.at_speed(speed, one, cutoff) for one in equations])
-    return float(np.linalg.norm(least_squares_residual(A, b)))
-
-
-def _remarks(model: Model, validation: TimeSeries | None) -> list[str]:
-    """Return notes on what was not given."""
-    remarks = []
-    massless = [body.name for body in model.bodies if not body.inertia.mass > 0.0]
-    if massless:
-        remarks.append(
-            f"the description states no mass of {', '.join(massless)}: what the data do not show "
-            "of these stays next to nothing"
-        )
-    if validation is None:
-        remarks.append("no recording to validate with was given: three tenths were held out")
-    return remarks
+    base, notes = base_estimate(torque_model, known, data.independent), dict.fromkeys(data.notes)
+    return Identification(
+        torque_model,
+        x,
+        data.cutoff,
+        errors,
+        choice,
+        base,
+        tuple(judged),
+        tuple(notes),
+        data.names,
+    )
 
 
 def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ...]]:
     """Return the errors of the torques that a description predicts for a recording, and notes.
 
-    Friction is fitted to seven tenths of the recording, and both are compared on the other three.
-    Raises TimeSeriesError for a recording that cannot be used.
+    The error without friction is computed on the whole recording. Friction is fitted to seven
+    tenths of it, and the error with friction is computed on the other three. Raises
+    TimeSeriesError for a recording that cannot be used.
     """
     data = Data.read(model, [recording])
     known, held = _held_out(data.equations)
@@ -214,12 +214,13 @@ def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ..
 
 
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
-    """Return the norm of the residuals of parameters over that of the torques, for all joints."""
+    """Return the norm of the residuals for parameters x over the norm of all torques."""
     A, b = stacked(equations)
     return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
 
 
 def _held_out(equations: Sequence[Equations]) -> tuple[list[Equations], list[Equations]]:
+    """Divide each recording into tenths, and return those to learn from and the held-out ones."""
     known: list[Equations] = []
     held: list[Equations] = []
     for one in equations:

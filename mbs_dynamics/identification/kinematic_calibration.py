@@ -1,18 +1,18 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematic calibration: zeros of joints, and placements of links, from poses of an arm.
+"""Kinematic calibration: zeros of joints, and placements of links, from postures of an arm.
 
-The arm is described by its joints' positions in postures of which something is known:
+The joint positions of several postures are recorded, and one of these is known:
 
 - the tip touched one point in all of them (:func:`calibrate_touches`),
 - the pose of a link was measured, by a jig or a camera (:func:`calibrate_poses`),
 - two arms held one another (:func:`calibrate_hold`).
 
-The joint position is the reading plus the zero. A link's placement D of Mueller (kinematics),
-eq. (3), becomes D exp(xi), with the twist xi in the frame of the link; a zero is the part of xi
-along the joint screw. The estimate maximizes the posterior probability under normal errors of the
-measurements, robust against a few outliers, with wide priors of the zeros and narrow ones of the
-other parts. Where the posterior is as wide as the prior, the postures show nothing.
+The joint position is the reading plus the zero. The placement D of a link, Mueller (kinematics),
+eq. (3), becomes D exp(xi), with the twist xi in the frame of the link. A zero is the component of
+xi along the joint screw. The estimate maximizes the posterior probability under normal errors of
+the measurements, with a wide prior for zeros and a narrow prior for the other components of xi. A
+few outliers are left out. A zero whose posterior is as wide as its prior is not observable.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ ZERO_PRIOR = 0.3
 """Standard deviation of a zero before the calibration, in rad or m."""
 
 ANGLE_PRIOR, LENGTH_PRIOR = 0.02, 0.003
-"""Standard deviations of the other parts of placements, in rad and m."""
+"""Standard deviations of the other components of placements, in rad and m."""
 
 LEVER = 0.1
-"""Distance in m by which an error of an orientation counts as one of a position."""
+"""Lever arm in m that converts errors of orientation to errors of position."""
 
 FIRST_NOISE = 0.002
-"""Standard deviation of a measured coordinate in m, before it is estimated."""
+"""Standard deviation of a measured coordinate in m that is assumed at first."""
 
 SMALLEST_NOISE = 1e-5
 """Smallest assumed standard deviation of a measured coordinate, in m."""
 
 OUTLIER = 4.0
-"""Number of standard deviations beyond which a posture is left out."""
+"""Number of standard deviations above which a posture is left out."""
 
 MOST_OUTLIERS = 0.3
 """Largest share of postures that may be left out."""
 
 LARGEST_ERROR = 0.005
-"""Largest distance in m that may remain between postures and what is known of them."""
+"""Largest residual of the postures in m that is accepted."""
 
 OBSERVABLE = 0.3
 """Ratio of the posterior to the prior deviation from which on a zero counts as not observable."""
 
 UNIT = 0.01
-"""Largest difference from 1 of the length of a quaternion."""
+"""Largest deviation of the norm of a quaternion from 1."""
 
 MOST_HIDDEN = 0.4
 """Largest share of zeros that may not be observable."""
@@ -70,7 +70,7 @@ LARGEST_DEVIATION = 0.02
 """Largest standard error of a zero, in rad or m, that is accepted."""
 
 MEASURED = ("x", "y", "z", "qx", "qy", "qz", "qw")
-"""Columns of a measured pose: m, and a quaternion."""
+"""Columns of a measured pose: position in m, and quaternion."""
 
 
 class Calibration(NamedTuple):
@@ -81,13 +81,13 @@ class Calibration(NamedTuple):
     deviations: dict[str, float]
     """Their standard errors."""
     unobservable: tuple[str, ...]
-    """Joints whose zeros the postures do not show. They remain as they are."""
+    """Joints whose zeros the postures do not determine, and which are unchanged."""
     twists: dict[str, FloatArray]
     """Twists xi (6,) by body, angular part first, zeros included."""
     before: float
-    """Root mean square distance in m from what is known of the postures, as described."""
+    """Root mean square residual of the postures in m, with the description."""
     after: float
-    """The same with the calibrated model."""
+    """Root mean square residual in m, with the calibrated model."""
     outliers: tuple[int, ...]
     """Rows of the postures that were left out, from 0."""
     model: Model
@@ -95,7 +95,7 @@ class Calibration(NamedTuple):
 
     @property
     def better(self) -> bool:
-        """Whether the calibrated model is nearer to the postures than the description."""
+        """Whether the calibrated model fits the postures better than the description."""
         return self.after < self.before
 
 
@@ -109,8 +109,8 @@ def calibrate_touches(
 ) -> Calibration:
     """Return the calibration of an arm whose tip touched one point in all postures.
 
-    ``tip`` is the link or frame whose origin touches it; ``point`` (3,) in m in the axes of the
-    root link, None if it is not known. ``placements``: those of links as well.
+    ``tip`` is the link or frame whose origin touched it. ``point`` (3,) is in m in the frame of the
+    root link; None if it is not known. With ``placements``, those of links are calibrated as well.
 
     Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
     """
@@ -127,11 +127,12 @@ def calibrate_touches(
 def calibrate_poses(
     model: Model, postures: TimeSeries, link: str, *, camera: bool = False, placements: bool = False
 ) -> Calibration:
-    """Return the calibration of an arm of which the poses of a link were measured.
+    """Return the calibration of an arm from measured poses of a link.
 
     ``postures`` have the columns x, y, z in m and qx, qy, qz, qw, a unit quaternion, in the frame
     of the root link. With ``camera`` they are poses of a marker on the link in the frame of a
-    camera, and neither place is known.
+    camera; the placements of both are unknown. With ``placements``, those of links are calibrated
+    as well.
 
     Raises UnknownBodyError; TimeSeriesError for missing columns, and for too few, uninformative or
     contradictory postures.
@@ -147,7 +148,7 @@ def calibrate_poses(
     if len(wrong):
         row = int(wrong[0])
         raise postures.error(
-            f"qx, qy, qz, qw must be a unit quaternion; got the length {lengths[row, 0]:.4g} in "
+            f"qx, qy, qz, qw must be a unit quaternion; its norm is {lengths[row, 0]:.4g} in "
             f"row {row + 1}"
         )
     rows[:, 3:] /= lengths
@@ -169,7 +170,8 @@ def calibrate_hold(
 ) -> Calibration:
     """Return the calibration of two arms that held one another in all postures.
 
-    The link ``second`` has one pose in the frame of ``first``, which is not known.
+    The pose of the link ``second`` in the frame of ``first`` is constant and unknown. With
+    ``placements``, those of links are calibrated as well.
 
     Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
     """
@@ -185,20 +187,20 @@ def calibrate_hold(
     return _calibrated(model, postures, residuals, 6, placements)
 
 
-# -- what is known of the postures -----------------------------------------------------------------
+# -- residuals of postures -------------------------------------------------------------------------
 
 
 def _positions(model: Model, postures: TimeSeries) -> FloatArray:
-    """Return the positions (N, n) of all joints; those that are not recorded are neutral."""
+    """Return the positions (N, n) of all joints; joints without a recording are neutral."""
     check_single(model.joints, "postures", instead="a model with a fixed base")
-    own = _untimed(postures).of(model)
-    q = np.tile(model.neutral(within_limits=True), (len(own), 1))
-    q[:, [model.joint_names.index(name) for name in own.joints]] = own.q
+    recorded = _untimed(postures).of(model)
+    q = np.tile(model.neutral(within_limits=True), (len(recorded), 1))
+    q[:, [model.joint_names.index(name) for name in recorded.joints]] = recorded.q
     return q
 
 
 def _untimed(postures: TimeSeries) -> TimeSeries:
-    """Return postures whose times and rates mean nothing."""
+    """Return postures without rates, whose times are not checked."""
     return replace(postures, qd=None, declared=postures.declared | {"t"})
 
 
@@ -208,7 +210,7 @@ def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
 
 
 def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
-    """Return the differences (N, 6) of poses in m: positions, and orientations at the lever."""
+    """Return the differences (N, 6) of poses in m: positions, and rotation vectors times LEVER."""
     from scipy.spatial.transform import Rotation
 
     R = np.swapaxes(np.broadcast_to(measured, C.shape)[:, :3, :3], 1, 2) @ C[:, :3, :3]
@@ -217,9 +219,10 @@ def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
 
 
 def _hand_eye(measured: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return poses A, B with measured = A C B, nearly: rotations first, then positions.
+    """Return poses A, B with measured = A C B in the sense of least squares.
 
-    R_m = R_A R_C R_B is linear in R_A^T and R_B: R_A^T R_m = R_C R_B.
+    Rotations first: R_m = R_A R_C R_B is linear in R_A^T and R_B, R_A^T R_m = R_C R_B. Then
+    positions.
     """
     rows = [
         np.hstack([np.kron(M[:3, :3].T, np.eye(3)), -np.kron(np.eye(3), K[:3, :3])])
@@ -236,7 +239,7 @@ def _hand_eye(measured: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _nearest_rotation(A: FloatArray) -> FloatArray:
-    """Return the rotation nearest to a multiple, of either sign, of a matrix (3, 3)."""
+    """Return the rotation nearest to a matrix (3, 3) of any scale and sign."""
     A = A * np.sign(np.linalg.det(A))
     U, _, V = np.linalg.svd(A)
     return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
@@ -249,10 +252,10 @@ Residuals = Callable[[Model, FloatArray, FloatArray], FloatArray]
 
 
 class _Estimation:
-    """The most probable zeros, placements and constants, and their covariance.
+    """Maximum a posteriori estimate of zeros, placements and constants.
 
-    The parameters x are the zeros of the joints, with ``placed`` six further ones for each, and the
-    constants, which have no prior.
+    The parameters x are the zeros of the joints, with ``placements`` a twist (6,) for each joint,
+    and the constants of the residuals, such as an unknown point, which have no prior.
     """
 
     def __init__(
@@ -261,9 +264,9 @@ class _Estimation:
         postures: TimeSeries,
         residuals: Residuals,
         constants: int,
-        placed: bool,
+        placements: bool,
     ) -> None:
-        self.model, self.residuals, self.placed = model, residuals, placed
+        self.model, self.residuals, self.placements = model, residuals, placements
         self.q, names = _positions(model, postures), _untimed(postures).of(model).joints
         owners = [body for body in model.bodies if body.joint.mimics is None]
         self.bodies = [body for body in owners if body.joint.name in names]
@@ -273,16 +276,16 @@ class _Estimation:
         self.prior = np.concatenate(
             [
                 np.full(self.count, ZERO_PRIOR),
-                np.tile(others, self.count if placed else 0),
+                np.tile(others, self.count if placements else 0),
                 np.full(constants, np.inf),
             ]
         )
         self.estimated = np.ones(len(self.prior), dtype=bool)
 
     def twists(self, x: FloatArray) -> FloatArray:
-        """Return the twists (count, 6) of the placements; the zeros have the joint screws."""
+        """Return the twists (count, 6): zeros along the joint screws, and the other components."""
         S, xi = self.screws, self.screws * x[: self.count, None]
-        if self.placed:
+        if self.placements:
             others = x[self.count : 7 * self.count].reshape(-1, 6)
             along = np.sum(others * S, axis=1, keepdims=True) / np.sum(S * S, axis=1, keepdims=True)
             xi = xi + others - along * S
@@ -294,12 +297,12 @@ class _Estimation:
         return self.model.with_placements({b.name: b.home_rel @ se3.exp(xi) for b, xi in pairs})
 
     def differences(self, x: FloatArray) -> FloatArray:
-        """Return the differences (N, k) in m of all postures."""
+        """Return the residuals (N, k) in m of all postures."""
         constants = x[len(x) - self.constants :]
         return self.residuals(self.model_of(x), self.q, constants)
 
     def fit(self, x: FloatArray, rows: Any, noise: float, loss: str) -> tuple[FloatArray, Any]:
-        """Return the most probable parameters, from a start, and the Jacobian of the residuals."""
+        """Return the estimate from a start x by the postures ``rows``, and its Jacobian."""
         from scipy.optimize import least_squares
 
         free, prior = self.estimated, self.prior[self.estimated]
@@ -317,13 +320,14 @@ class _Estimation:
 
 
 def _calibrated(
-    model: Model, postures: TimeSeries, residuals: Residuals, constants: int, placed: bool
+    model: Model, postures: TimeSeries, residuals: Residuals, constants: int, placements: bool
 ) -> Calibration:
-    problem = _Estimation(model, postures, residuals, constants, placed)
+    """Return the calibration: a robust fit, then without outliers and unobservable zeros."""
+    problem = _Estimation(model, postures, residuals, constants, placements)
     names = [body.joint.name for body in problem.bodies]
     count, x = problem.count, np.zeros(len(problem.prior))
     every = np.ones(len(problem.q), dtype=bool)
-    if constants:
+    if constants:  # with the zeros of the description, for the residuals before the calibration
         problem.estimated[: len(x) - constants] = False
         x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
         problem.estimated[:] = True
@@ -335,11 +339,11 @@ def _calibrated(
             f"{2 + unknown // described.shape[1]} are needed, and twice as many are better"
         )
     x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
-    left = np.abs(problem.differences(x))
-    noise = max(1.4826 * float(np.median(left)), SMALLEST_NOISE)
-    rows = left.max(axis=1) < OUTLIER * noise
+    sizes = np.abs(problem.differences(x))
+    noise = max(1.4826 * float(np.median(sizes)), SMALLEST_NOISE)
+    rows = sizes.max(axis=1) < OUTLIER * noise
     deviations = np.zeros(len(x))
-    while True:
+    while True:  # without the least observable zero in each turn, since others depend on it
         x, _ = problem.fit(x, rows, noise, "linear")
         squares = float(np.sum(problem.differences(x)[rows] ** 2))
         freedoms = rows.sum() * described.shape[1] - unknown
@@ -361,14 +365,15 @@ def _calibrated(
         outliers=tuple(np.flatnonzero(~rows).tolist()),
         model=problem.model_of(x),
     )
-    _check(postures, result, placed)
+    _check(postures, result, placements)
     return result
 
 
-def _check(postures: TimeSeries, result: Calibration, placed: bool) -> None:
+def _check(postures: TimeSeries, result: Calibration, placements: bool) -> None:
     """Raise TimeSeriesError for contradictory or uninformative postures.
 
-    With ``placed``, a zero may be told from the placement of the next joint by their priors alone.
+    With ``placements`` the standard errors of zeros are not checked, since their priors alone may
+    separate a zero from the placement of the next joint.
     """
     out = [str(row + 1) for row in result.outliers]
     if len(out) > MOST_OUTLIERS * len(postures):
@@ -378,20 +383,20 @@ def _check(postures: TimeSeries, result: Calibration, placed: bool) -> None:
         )
     if result.after > LARGEST_ERROR:
         raise postures.error(
-            f"with the best zeros the postures are still {1e3 * result.after:.3g} mm apart; valid "
-            f"are at most {1e3 * LARGEST_ERROR:g} mm. Was one point touched in all of them, and "
-            "are tip and units right?"
+            f"with the best zeros the postures still differ by {1e3 * result.after:.3g} mm; must "
+            f"be at most {1e3 * LARGEST_ERROR:g} mm. Was one point touched in all of them, and are "
+            "tip and units right?"
         )
     hidden = result.unobservable
     if len(hidden) > MOST_HIDDEN * len(result.zeros):
         raise postures.error(
-            f"the postures do not show the zeros of {listed(hidden)}: record postures in which "
-            "all joints differ more"
+            f"the postures do not determine the zeros of {listed(hidden)}: record postures in "
+            "which all joints differ more"
         )
     worst = max(result.deviations, key=lambda name: np.nan_to_num(result.deviations[name]))
-    if not placed and result.deviations[worst] > LARGEST_DEVIATION:
+    if not placements and result.deviations[worst] > LARGEST_DEVIATION:
         raise postures.error(
-            f"the postures hardly show the zero of {worst}: its standard error is "
+            f"the postures hardly determine the zero of {worst}: its standard error is "
             f"{result.deviations[worst]:.2g} rad or m. Record postures in which it and the joints "
             "next to it differ more"
         )

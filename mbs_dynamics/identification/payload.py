@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mass, centre of mass and tensor of a load, from a motion with it."""
+"""Mass, centre of mass and inertia of a load, from a motion with it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import is_consistent
-from mbs_dynamics.identification.data import Data
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     ConsistentEstimate,
-    correlated,
-    weighed,
+    autocorrelation_time,
+    weighted,
+    weights_of,
 )
 from mbs_dynamics.identification.identify import WORST, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
@@ -24,17 +25,19 @@ from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.urdf_elements import TENSOR
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.yaml_files import yaml_text
 
 GYRATION = 0.001
-"""Square of the radii of gyration of the prior of a load in m^2: some centimetres in size."""
+"""Squared radius of gyration in m^2 of the prior, a load of some centimetres in size."""
 
 FARTHEST = 0.5
-"""Largest distance in m of the centre of mass of the prior from the link."""
+"""Largest distance in m from the link to the centre of mass of the prior."""
 
 LIGHTEST, HEAVIEST = 0.01, 2.0
-"""Least load in kg, and largest one in masses of the arm, unless the unit of torques was stated."""
+"""Smallest load in kg, and largest load relative to the mass of the arm. A heavier one is accepted
+if the unit of torques was stated."""
 
 
 class PayloadEstimate(NamedTuple):
@@ -50,9 +53,9 @@ class PayloadEstimate(NamedTuple):
     error: float
     """Relative error of the torques with the load."""
     error_without: float
-    """The same without it."""
+    """Relative error of the torques without the load."""
     notes: tuple[str, ...] = ()
-    """Corrections of the recordings."""
+    """Notes on the recordings, such as samples that were left out."""
 
     @property
     def better(self) -> bool:
@@ -61,54 +64,44 @@ class PayloadEstimate(NamedTuple):
 
     def message(self) -> str:
         """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
-        I = self.inertia.tensor_at_com
-        entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
-        entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
+        tensor = self.inertia.tensor_at_com
         com = {axis: _rounded(c) for axis, c in zip("xyz", self.inertia.com, strict=True)}
         inertia = {"m": _rounded(self.inertia.mass), "com": com}
-        inertia |= {name: _rounded(value) for name, value in entries.items()}
+        inertia |= {name: _rounded(tensor[place]) for name, place in TENSOR.items()}
         message = {"header": {"frame_id": self.link}, "inertia": inertia}
         return yaml_text(message, flow=True).rstrip("\n")
 
 
 def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
-    """Return the prior of a load, near the mass and centre of mass that fit best if it has any.
+    """Return the prior of a load: its best mass and centre of mass by least squares, if plausible.
 
-    ``rows`` (N, p) have the inertial parameters of the load first.
+    The first ten columns of ``rows`` (N, p) are those of the inertial parameters of the load.
     """
-    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-    columns = [*range(4), *range(10, rows.shape[1])]
-    fit = np.linalg.lstsq(rows[:, columns] / lengths[columns], right, rcond=1e-6)[0]
-    mass, *moment = (fit / lengths[columns])[:4]
+    columns = rows[:, [*range(4), *range(10, rows.shape[1])]]
+    lengths = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    mass, *moment = (np.linalg.lstsq(columns / lengths, right, rcond=1e-6)[0] / lengths)[:4]
     if mass < LIGHTEST or np.linalg.norm(moment) > FARTHEST * mass:
         return Inertia.from_com(1.0, (0.0, 0.0, 0.0), GYRATION * np.eye(3))
     return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
 
 
-def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> None:
-    """Raise TimeSeriesError for a load that no arm carries, if the unit was not stated."""
-    arm = sum(float(body.inertia.mass) for body in model.bodies)
-    if mass > HEAVIEST * arm and "tau" not in recording.declared:
-        raise recording.error(
-            f"the torques show a load of {mass:.4g} kg on {link!r}, more than "
-            f"{HEAVIEST:g} times the mass of the arm ({arm:.4g} kg). {ADVICE}"
-        )
-
-
 def _to_body(frame: Frame) -> FloatArray:
-    """Return (10, 10) from inertial parameters in a frame to those in the frame of its body."""
+    """Return the matrix (10, 10) that takes inertial parameters from a frame to its body."""
     moved = (Inertia.from_parameters(unit).transformed(frame.placement) for unit in np.eye(10))
     return np.stack([each.parameters for each in moved], axis=1).astype(float)
 
 
 def _deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
-    """Return the deviations of mass and centre of mass for a covariance of m and m com (4, 4)."""
+    """Return standard deviations of mass and centre of mass.
+
+    ``spread`` (4, 4) is the covariance of the mass and of the first moment, mass times com.
+    """
     slopes = np.column_stack([-com / mass, np.eye(3) / mass])
     return float(np.sqrt(spread[0, 0])), np.sqrt(np.diag(slopes @ spread @ slopes.T))
 
 
 def _rounded(x: Any) -> float:
-    """Return a number with six digits."""
+    """Return a number rounded to six digits."""
     return float(f"{float(x):.6g}")
 
 
@@ -118,47 +111,57 @@ def identify_payload(
     """Return the load on a link that best explains the torques of a recording.
 
     With ``without``, a recording of the arm alone, the arm is identified first, and the load is the
-    difference, by the joints of both recordings; otherwise the masses of the description are
-    assumed, and friction is fitted. Raises UnknownBodyError, ModelError for a link that does not
-    move, TimeSeriesError for recordings that cannot be used, and for torques that cannot be those
-    of the arm with such a load.
+    difference; both recordings must have the same joints. Otherwise the masses of the description
+    are assumed, and friction is fitted. Raises UnknownBodyError, ModelError for a link that does
+    not move, TimeSeriesError for recordings that cannot be used, and for torques that cannot be
+    those of the arm with such a load.
     """
-    frame = model.with_payload(link, 0.0).frames[link]  # or an error
-    alone = None if without is None else identify(model, [without])
-    speed = 0.05 if alone is None else alone.torque_model.friction_speed
+    frame = model.with_payload(link, 0.0).frames[link]  # raises for a link that carries no load
+    arm = None if without is None else identify(model, [without])
+    speed = FRICTION_SPEEDS[1] if arm is None else arm.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
     torque_model = data.torque_model
-    if alone is not None and alone.torque_model.joints != torque_model.joints:
+    if arm is not None and arm.torque_model.joints != torque_model.joints:
         raise recording.error(
             f"its joints with torques are {listed(torque_model.joints)}; those of the recording "
-            f"without the load are {listed(alone.torque_model.joints)}. Give recordings in which "
+            f"without the load are {listed(arm.torque_model.joints)}. Give recordings in which "
             "the same joints have torques"
         )
-    x = torque_model.described() if alone is None else alone.x
+
+    # what the arm leaves of the torques, in the parameters of the load and of the joints: friction
+    # is fitted anew, since it may have changed
+    x = torque_model.described() if arm is None else arm.x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     to_body = _to_body(frame)
     equations = []
-    for one in data.equations:  # in the load, and in friction, which may have changed since
+    for one in data.equations:
         A = np.concatenate([one.A[..., columns] @ to_body, one.A[..., torque_model.rigid :]], -1)
         equations.append(one._replace(A=A, b=one.b - one.A @ x))
     A, rest = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     check_weight(recording.name, link, A, rest + gravity, gravity)
-    rows, right = weighed(A, rest).applied(A, rest)
+
+    rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
     parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
     assert is_consistent(parameters[:10])
     inertia = Inertia.from_parameters(parameters[:10])
-    _check_mass(recording, model, link, float(inertia.mass))
-    carrying = (model if alone is None else alone.model).with_payload(
+    arm_mass = sum(float(body.inertia.mass) for body in model.bodies)
+    if inertia.mass > HEAVIEST * arm_mass and "tau" not in recording.declared:
+        raise recording.error(
+            f"the torques show a load of {inertia.mass:.4g} kg on {link!r}, more than "
+            f"{HEAVIEST:g} times the mass of the arm ({arm_mass:.4g} kg). {ADVICE}"
+        )
+    # the checks need a model with the load
+    carrying = (model if arm is None else arm.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
-    notes = [*(alone.notes if alone else ()), *Data.read(carrying, [recording], speed).notes]
+    notes = [*(arm.notes if arm else ()), *Data.read(carrying, [recording], speed).notes]
     if inertia.mass < LIGHTEST:
-        text = f"the torques show a load of {inertia.mass:.3g} kg on {link!r}, which is none"
-        raise recording.error(text)
+        raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
+
     residual = (right - rows @ parameters).reshape(rest.shape)
-    variance = float(np.square(residual).mean()) * correlated(residual, equations)
+    variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
     return PayloadEstimate(

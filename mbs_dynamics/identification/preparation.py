@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of recordings with uniform clocks, for the filters of identification."""
+"""Preparation of recordings: stretches without gaps, with uniform clocks, for the filters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ SHORTEST = 50
 """Smallest number of samples of a stretch."""
 
 JUMP, AROUND, LEAST_JUMP = 4.0, 4, 0.02
-"""Ratio of a step of the positions to the largest of so many before and after it, and step in rad
-or m, beyond which samples were lost."""
+"""Samples were lost where a step of a position exceeds LEAST_JUMP, in rad or m, and JUMP times the
+largest of the AROUND steps before and the AROUND steps after it."""
 
 SHOWN = 20
 """Largest number of instants that a note lists."""
@@ -33,39 +33,39 @@ class Stretch(NamedTuple):
 
     series: TimeSeries
     rest: tuple[tuple[str, float], ...] = ()
-    """Names and positions of joints that were left out, as they are at rest without torques."""
+    """Names and positions of joints that were left out, since they are at rest without torques."""
 
 
 def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, list[str]]:
-    """Return the joints of a model that a recording has, their torques (N, k), and notes.
+    """Return a recording with the joints of the model only, the torques (N, k), and notes.
 
-    Raises TimeSeriesError for a recording without torques, or whose units are not plausible.
+    Raises TimeSeriesError for a recording without torques, or with implausible units.
     """
     check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
-    own, notes = series.of(model), list(series.notes)
-    absent = [name for name in model.joint_names if name not in own.joints]
+    notes, series = list(series.notes), series.of(model)
+    absent = [name for name in model.joint_names if name not in series.joints]
     if absent:
-        notes.append(f"assumed to be at rest, as they were not recorded: {', '.join(absent)}")
-    if own.tau is None or np.isnan(own.tau).all():
-        raise own.error(
+        notes.append(f"assumed to be at rest, since they were not recorded: {', '.join(absent)}")
+    if series.tau is None or np.isnan(series.tau).all():
+        raise series.error(
             "holds no efforts; columns are tau_<joint>, or are declared, as in --columns "
-            f"NAME=tau_{own.joints[0]}"
+            f"NAME=tau_{series.joints[0]}"
         )
-    return own, own.tau, notes
+    return series, series.tau, notes
 
 
 def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
     """Return the usable stretches of a recording, and notes on what was left out.
 
-    Joints without torques at rest, such as those of grippers, and samples before the drives report
-    torques are left out; angles are unwrapped, and stretches end at gaps in time and at jumps of
-    the positions. Raises TimeSeriesError for a recording that cannot be used.
+    Joints at rest without torques, such as those of grippers, and samples before the drives report
+    torques are left out. Angles are unwrapped. Stretches end at gaps in time and at jumps of the
+    positions. Raises TimeSeriesError for a recording that cannot be used.
     """
     series, tau, notes = recorded(series, model)
     silent = ~np.nan_to_num(tau).any(axis=0) & (np.ptp(series.q, axis=0) < STILL)
     rest: tuple[tuple[str, float], ...] = ()
     if silent.any() and not silent.all():
-        notes.append(f"left out, as they neither move nor have torques: {series.named(silent)}")
+        notes.append(f"left out, since they neither move nor have torques: {series.named(silent)}")
         middle = np.median(series.q, axis=0).tolist()
         rest = tuple((series.joints[k], middle[k]) for k in np.flatnonzero(silent))
         series = series.of_joints([series.joints[k] for k in np.flatnonzero(~silent)])
@@ -105,7 +105,7 @@ def stretches_of(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[
     gaps = np.flatnonzero(np.diff(series.t) > GAP * period) + 1
     jumps = np.setdiff1d(jumps_of(series.q), gaps)
     if len(gaps):
-        notes.append(f"{len(gaps)} gap(s) in time: the recording is taken as {len(gaps) + 1} parts")
+        notes.append(f"{len(gaps)} gap(s) in time divide the recording into {len(gaps) + 1} parts")
     if len(jumps):
         times = ", ".join(f"{series.t[k]:.6g}" for k in jumps[:SHOWN])
         more = ", ..." if len(jumps) > SHOWN else ""
@@ -127,18 +127,18 @@ def prepared_all(recordings: Sequence[TimeSeries], model: Model) -> tuple[list[S
     stretches: list[Stretch] = []
     notes: list[str] = []
     for recording in recordings:
-        own, remarks = prepared(recording, model)
-        stretches += own
+        found, remarks = prepared(recording, model)
+        stretches += found
         notes += [f"{recording.name}: {remark}" if recording.name else remark for remark in remarks]
     if len({one.series.joints for one in stretches}) > 1:
-        raise TimeSeriesError("the recordings are of different joints; give those of the same ones")
+        raise TimeSeriesError("the recordings have different joints; they must have the same ones")
     return stretches, notes
 
 
 def jumps_of(q: FloatArray) -> NDArray[np.intp]:
-    """Return the indices of rows (N, k) before which positions jump.
+    """Return the indices of the rows of q (N, k) that follow a jump of the positions.
 
-    There a step is many times those around it, so that an arm would stand still again at once.
+    The step of a jump is many times the steps around it: no arm starts and stops so suddenly.
     """
     steps = np.abs(np.diff(q, axis=0))
     if len(steps) <= 2 * AROUND:
@@ -151,15 +151,15 @@ def jumps_of(q: FloatArray) -> NDArray[np.intp]:
 
 
 def _uniform(series: TimeSeries, period: float) -> TimeSeries:
-    """Return a series at equal distances in time, from zero on."""
+    """Return a series sampled at equal periods, from t = 0 on."""
     t = series.t
     times = t[0] + period * np.arange(round((t[-1] - t[0]) / period) + 1)
     if len(times) == len(t) and np.abs(np.diff(t) - period).max() < 0.01 * period:
         return replace(series, t=times - t[0], qdd=None, columns={})
 
-    def sampled(x: FloatArray | None) -> FloatArray | None:
-        return None if x is None else np.column_stack([np.interp(times, t, y) for y in x.T])
-
-    q = np.column_stack([np.interp(times, t, y) for y in series.q.T])
-    qd, tau, goal = sampled(series.qd), sampled(series.tau), sampled(series.goal)
-    return replace(series, t=times - t[0], q=q, qd=qd, qdd=None, tau=tau, goal=goal, columns={})
+    arrays: dict[str, Any] = {
+        kind: np.column_stack([np.interp(times, t, y) for y in x.T])
+        for kind in ("q", "qd", "tau", "goal")
+        if (x := getattr(series, kind)) is not None
+    }
+    return replace(series, t=times - t[0], qdd=None, columns={}, **arrays)

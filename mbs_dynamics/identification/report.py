@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page with the results of identification, in one file without network access."""
+"""The report of an identification: one HTML file that loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.identify import Identification
 
 POINTS = 1500
-"""Largest number of points of a curve."""
+"""Approximate number of points of a curve."""
 
 WELL = 0.1
-"""A parameter is well known if its standard deviation is below this share of it."""
+"""A parameter is well known if its standard deviation is less than this share of its value."""
 
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "0.6"},
     {"color": "C0", "ls": "--"},
     {"color": "C1", "ls": ":"},
 )
-"""Lines of measured torques, and those of the identified model and the description."""
+"""Line styles of torques: measured, of the identified model, of the description."""
 
 PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -44,24 +44,24 @@ svg { width: 100%; height: auto; }
 mbs_dynamics $version.</p>
 $errors
 <p>$consistent identified inertias are physically possible. The estimate minimises the error of the
-torques plus a weight times the distance of the inertias from those of the description, so that
-parameters which the data do not show remain near it. Of the weights tried, $weight predicted data
-best that were left out in turn, with a relative error of $best.</p>
+torques plus a weight times the distance of the inertias from those of the description. Parameters
+that the data do not determine therefore remain near the description. Cross-validation chose the
+weight $weight, with a relative error of $best.</p>
 <h2>What to record next</h2>
 <p>$advice</p>
 <h2>Torques</h2>
 <p>Held-out data below $cutoff Hz, one stretch after the other: measured, predicted by the
-identified model, and by the description without friction. Behind the joint stands the relative
-error.</p>
+identified model, and by the description without friction. The title of each plot states the
+relative error of the joint.</p>
 $figure
 <h2>Joints</h2>
 $joints
 <h2>Links: what changed</h2>
 $links
 <h2>Identifiable parameters</h2>
-<p>Torques depend on $count combinations of parameters; the data identify $rank of them, with a
-condition number of $condition. Each is named by its first parameter; values are from weighted least
-squares, without physical consistency.</p>
+<p>Torques depend on $count combinations of parameters. The data determine $rank of them, with a
+condition number of $condition. Each combination is named after its first parameter. Values are from
+weighted least squares, without constraints of physical consistency.</p>
 $parameters
 <h2>Notes on the recordings</h2>
 <ul>$notes</ul>
@@ -90,7 +90,7 @@ def report(result: Identification, title: str) -> str:
         ),
         consistent="All" if result.consistent else "Not all",
         weight=f"{result.choice.weight:g}",
-        best=f"{100 * result.choice.best:.2f} %",
+        best=f"{100 * result.choice.error:.2f} %",
         advice=_advice(result),
         cutoff=f"{result.cutoff:.3g}",
         figure=_figure(result),
@@ -111,7 +111,7 @@ def report(result: Identification, title: str) -> str:
                 (
                     name,
                     f"{value:.4g}",
-                    f"{deviation:.2g}" if np.isfinite(deviation) else "not seen",
+                    f"{deviation:.2g}" if np.isfinite(deviation) else "not determined",
                     "yes" if deviation < WELL * abs(value) else "",
                 )
                 for name, value, deviation in zip(
@@ -124,7 +124,7 @@ def report(result: Identification, title: str) -> str:
 
 
 def _figure(result: Identification) -> str:
-    """Return the torques of all joints as SVG."""
+    """Return plots of the torques of all joints as SVG."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -175,7 +175,7 @@ def _links(result: Identification) -> str:
 
 
 def _advice(result: Identification) -> str:
-    """Return the joints that should move more, from parameters that are not identified."""
+    """Return advice on which joints should move more, from parameters that are poorly known."""
     base = result.base
     poor = [
         name.rsplit(".", 1)[0]
@@ -184,17 +184,18 @@ def _advice(result: Identification) -> str:
     ]
     counts = sorted({name: poor.count(name) for name in poor}.items(), key=lambda one: -one[1])
     if not counts:
-        return "Every combination is known to better than itself."
+        return "The standard deviation of every combination is smaller than its value."
     listed = ", ".join(f"{escape(name)} ({count})" for name, count in counts[:6])
     return (
-        f"Least is known of {listed}: combinations whose deviation is larger than they are. Move "
-        "these faster, and through more of their range with the joints before them; "
-        "<code>mbs-dynamics excite</code> plans such a motion."
+        f"Least is known about {listed}; in parentheses is the number of combinations whose "
+        "standard deviation is larger than their value. Move these faster, and through more of "
+        "their range with the joints before them; <code>mbs-dynamics excite</code> plans such a "
+        "motion."
     )
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = "".join(f"<th>{escape(word)}</th>" for word in head)
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = "".join(f"<th>{escape(word)}</th>" for word in header)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )

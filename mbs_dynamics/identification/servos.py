@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of position servos, which measure no torques.
 
-A servo with proportional control is a spring between its goal and its position. At equal filters,
+A servo with proportional control is a spring between its goal and its position. With the same
+filter on both sides,
 
     k (goal(t - delay) - q) = tau(q, qd, qdd) + c tanh(qd / v) + d qd + I qdd + o
 
-with the torques tau of the description. Divided by k it is linear in 1/k, c/k, d/k, I/k and o/k,
-and the measured quantity, which has the noise, is on the left. Masses and stiffness have one scale:
-that of the description, or that of a second recording with a known load.
+with the torques tau of the description. Divided by k, the equation is linear in 1/k, c/k, d/k, I/k
+and o/k, and the noisy measured quantity is on the left. Masses and stiffness are known up to one
+common factor, which the description sets, or a second recording with a known load.
 """
 
 from __future__ import annotations
@@ -32,23 +33,20 @@ from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 DELAYS = np.arange(0.0, 0.301, 0.005)
 """Delays in s that are tried."""
 
-STEADY = (0.5, 2.0)
-"""Slopes of positions over goals of a servo that follows them."""
+FOLLOWS = (0.5, 2.0)
+"""Range of slopes of positions over goals for a servo that follows them."""
 
 MOVES = 0.02
 """Motion in rad or m below which a joint is at rest."""
 
-SATURATED = 0.9
-"""Share of the effort limit from which on a servo may not be a spring."""
-
-MOST_SATURATED = 0.5
-"""Largest share of saturated samples."""
+SATURATED, MOST_SATURATED = 0.9, 0.5
+"""Share of the effort limit above which a servo may saturate, and largest share of such samples."""
 
 WORST = 0.5
-"""Largest relative error of the distances to the goals."""
+"""Largest relative error of the differences of goals and positions."""
 
 KNOWN = 0.1
-"""Relative standard error of a stiffness from which on it is not told from the masses."""
+"""Largest relative standard error of a stiffness that the recording determines."""
 
 
 class Servo(NamedTuple):
@@ -57,7 +55,7 @@ class Servo(NamedTuple):
     stiffness: float
     """N m/rad or N/m."""
     damping: float
-    """N m s/rad or N s/m, with that of the joint."""
+    """N m s/rad or N s/m, of servo and joint together."""
     friction: float
     """Coulomb friction in N m or N."""
     inertia: float
@@ -69,7 +67,7 @@ class Servo(NamedTuple):
     deviation: float
     """Relative standard error of the stiffness."""
     error: float
-    """Relative error of the distances to the goals."""
+    """Relative error of the differences of goals and positions."""
 
 
 class ServoIdentification(NamedTuple):
@@ -78,13 +76,13 @@ class ServoIdentification(NamedTuple):
     servos: dict[str, Servo]
     """Servos by joint name."""
     identification: Identification | None
-    """Masses at true scale, from a recording with a known load; None without one."""
+    """Masses in kg, if there was a recording with a known load; otherwise None."""
     notes: tuple[str, ...]
 
     @property
     def springs(self) -> dict[str, dict[str, float]]:
-        """``stiffness``, ``damping``, ``friction`` and ``offset`` by joint, as
-        :class:`mbs_dynamics.control.PositionArm` takes them."""
+        """``stiffness``, ``damping``, ``friction`` and ``offset`` by joint, for
+        :class:`mbs_dynamics.control.PositionArm`."""
         return {
             term: {name: getattr(servo, term) for name, servo in self.servos.items()}
             for term in ("stiffness", "damping", "friction", "offset")
@@ -102,9 +100,9 @@ def identify_servos(
 ) -> ServoIdentification:
     """Return stiffness, damping, friction and delay of servos, from goals and positions.
 
-    The scale is that of the masses of the model. With ``loaded``, a recording in which ``link``
-    carries a load of ``mass`` in kg at ``com`` (3,) in m in its frame, it is that of the load, and
-    masses are identified as well.
+    The masses of the model set the scale. With ``loaded``, a recording in which ``link`` carries a
+    load of ``mass`` in kg at ``com`` (3,) in m in its frame, the load sets it, and masses are
+    identified as well.
 
     Raises UnknownBodyError; TimeSeriesError for recordings without goals, or with goals that are
     not those of the servos.
@@ -114,8 +112,7 @@ def identify_servos(
     notes: list[str] = []
     parts: list[_Part] = []
     for series in [*recordings, *([] if loaded is None else [loaded])]:
-        own = _with_goals(series, model)
-        found, remarks = _parts(own, model, carrying if series is loaded else None)
+        found, remarks = _parts(series, model, carrying if series is loaded else None)
         parts += found
         notes += remarks
     joints = parts[0].joints
@@ -134,38 +131,40 @@ def identify_servos(
 
 
 def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
-    """Return the joints that have goals, which are those of servos by a plain check."""
-    own = series.of(model)
-    if own.goal is None or np.isnan(own.goal).all():
-        raise own.error(
-            "holds neither efforts nor goals; a servo needs columns goal_<joint>, the positions "
-            "that it was told to go to"
+    """Return the joints that have goals. Raises TimeSeriesError if they do not follow these."""
+    series = series.of(model)
+    if series.goal is None or np.isnan(series.goal).all():
+        raise series.error(
+            "holds neither efforts nor goals; a servo needs columns goal_<joint>, its commanded "
+            "positions"
         )
-    own = own.of_joints([own.joints[k] for k in np.flatnonzero(~np.isnan(own.goal).any(axis=0))])
-    assert own.goal is not None
-    for name, goal, q in zip(own.joints, own.goal.T, own.q.T, strict=True):
-        column = own.column(f"goal_{name}")
-        moves, told = float(np.ptp(q)), float(np.ptp(goal))
-        if moves > MOVES and told < 0.1 * moves:
-            raise own.error(
-                f"{column} changes by {told:.3g} while {name} moves by {moves:.3g}: it does not "
-                f"hold the goals of this servo. Declare what it is, or {column}=none"
+    series = series.of_joints(
+        [series.joints[k] for k in np.flatnonzero(~np.isnan(series.goal).any(axis=0))]
+    )
+    assert series.goal is not None
+    for name, goal, q in zip(series.joints, series.goal.T, series.q.T, strict=True):
+        column = series.column(f"goal_{name}")
+        moves, commanded = float(np.ptp(q)), float(np.ptp(goal))
+        if moves > MOVES and commanded < 0.1 * moves:
+            raise series.error(
+                f"{column} changes by {commanded:.3g} while {name} moves by {moves:.3g}: it does "
+                f"not hold the goals of this servo. Declare its meaning, or {column}=none"
             )
-        if moves < MOVES or told < MOVES:
+        if moves < MOVES or commanded < MOVES:
             continue
         slope = float(np.polyfit(goal, q, 1)[0])
         lag = float(np.median(goal - q))
-        if not STEADY[0] < slope < STEADY[1] or abs(lag) > max(told, 0.3):
-            raise own.error(
+        if not FOLLOWS[0] < slope < FOLLOWS[1] or abs(lag) > max(commanded, 0.3):
+            raise series.error(
                 f"{name} does not follow {column}: its position changes by {slope:.3g} for each "
                 f"unit of the goal, at a distance of {lag:.3g}. Is the goal in another unit, as in "
                 f"--columns goal=[deg], of another joint, or of another time?"
             )
-    return own
+    return series
 
 
 def _with_torques(series: TimeSeries, servos: Mapping[str, Servo]) -> TimeSeries:
-    """Return a recording with the torques of the servos, which have no friction here."""
+    """Return a recording with the spring torques of the servos."""
     assert series.goal is not None
     columns = []
     for name, goal, q in zip(series.joints, series.goal.T, series.q.T, strict=True):
@@ -180,24 +179,25 @@ def _with_torques(series: TimeSeries, servos: Mapping[str, Servo]) -> TimeSeries
 
 
 class _Part(NamedTuple):
-    """A motion, filtered, and all that the equation of a servo contains, (N, k) each."""
+    """The terms of the equations of servos for one stretch of a recording."""
 
     joints: tuple[str, ...]
     signals: Signals
-    """With the goals in place of torques."""
+    """The filtered motion, with the goals in place of torques."""
     described: FloatArray
-    """Torques of the description, in N m or N."""
+    """(N, k) torques of the description, in N m or N."""
     load: FloatArray
-    """Torques of the known load, in N m or N."""
+    """(N, k) torques of the known load, in N m or N."""
     terms: FloatArray
-    """(N, k, 4) Coulomb friction, rates, their rates, and one."""
+    """(N, k, 4) joint terms: tanh(qd / v), qd, qdd and 1."""
     cutoff: float
-    name: str
 
 
 def _parts(
     series: TimeSeries, model: Model, carrying: Model | None
 ) -> tuple[list[_Part], list[str]]:
+    """Return the stretches of a recording, and notes; ``carrying`` has the known load."""
+    series = _with_goals(series, model)
     stretches, notes = stretches_of(replace(series, tau=series.goal), model)
     cutoff = cutoff_of(stretches)
     torque_model = TorqueModel(model, stretches[0].series.joints, FRICTION_SPEEDS[0])
@@ -207,24 +207,12 @@ def _parts(
         equations, rigid = torque_model.equations(signals, cutoff), torque_model.rigid
         load = np.zeros_like(equations.b)
         if carrying is not None:
-            motion = [
-                torque_model.whole(signals.q, at_rest=True, rest=signals.rest),
-                torque_model.whole(signals.qd),
-                torque_model.whole(signals.qdd),
-            ]
+            motion = torque_model.motion(signals.q, signals.qd, signals.qdd, signals.rest)
             more = mbs.inverse_dynamics(carrying, *motion) - mbs.inverse_dynamics(model, *motion)
             load = low_pass(more[:, torque_model.places], signals.rate, cutoff)
-        parts.append(
-            _Part(
-                torque_model.joints,
-                signals,
-                equations.A[..., :rigid] @ torque_model.described()[:rigid],
-                load,
-                joint_columns(equations.A),
-                cutoff,
-                series.name,
-            )
-        )
+        described = equations.A[..., :rigid] @ torque_model.described()[:rigid]
+        terms = joint_columns(equations.A)
+        parts.append(_Part(torque_model.joints, signals, described, load, terms, cutoff))
     return parts, notes
 
 
@@ -233,17 +221,19 @@ class _Fit(NamedTuple):
 
     delay: float
     x: FloatArray
+    """1/k, c/k, d/k, I/k and o/k; with a known load also the factor of the described torques."""
     deviations: FloatArray
+    """Standard errors of x."""
     error: float
-    """Relative error of the distances to the goals."""
+    """Relative error of the differences of goals and positions."""
     distances: FloatArray
-    """Distances to the goals of all samples, in rad or m."""
+    """Differences of goals and positions of all samples, in rad or m."""
 
 
 def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> _Fit:
-    """Return 1/k, c/k, d/k, I/k and o/k, and with ``scaled`` that of the described torques.
+    """Return the solution for joint j by the samples ``used``, by default all.
 
-    ``used`` are the samples, by default all.
+    ``scaled`` tells that a known load sets the scale.
     """
     from scipy.optimize import lsq_linear
 
@@ -252,15 +242,15 @@ def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any =
         one = part.signals
         goal = np.interp(one.t - delay, one.t, one.tau[:, j])
         distances.append(low_pass(goal - one.q[:, j], one.rate, part.cutoff))
-        torques = (part.load[:, j], part.described[:, j])
-        known = torques if scaled else (sum(torques),)
-        rows.append(np.column_stack([known[0], part.terms[:, j], *known[1:]]))
+        load, described, terms = part.load[:, j], part.described[:, j], part.terms[:, j]
+        columns = [load, terms, described] if scaled else [load + described, terms]
+        rows.append(np.column_stack(columns))
         freedoms += 2.0 * part.cutoff * (one.t[-1] - one.t[0])
     every = np.concatenate(distances)
     b, A = every[used], np.vstack(rows)[used]
     scale = np.maximum(np.linalg.norm(A, axis=0) / np.sqrt(len(A)), 1e-12)
     low = np.zeros(A.shape[1])
-    low[4] = -np.inf  # the offset
+    low[4] = -np.inf  # only the offset may be negative
     x = lsq_linear(A / scale, b, bounds=(low, np.inf)).x / scale
     left = b - A @ x
     freedoms = max(freedoms * len(b) / len(every) - len(x), 1.0)
@@ -274,7 +264,7 @@ def _servo(
     parts: Sequence[_Part], j: int, model: Model, *, scaled: bool
 ) -> tuple[Servo, list[str]]:
     """Return the servo of joint j, and notes."""
-    name, source = parts[0].joints[j], parts[0].name
+    name, source = parts[0].joints[j], parts[0].signals.name
     most = float(model.effort_limits[model.joint_names.index(name)])
 
     def best(used: Any = ...) -> _Fit:
@@ -294,22 +284,22 @@ def _servo(
     delay = fit.delay
     if delay == DELAYS[-1]:
         raise TimeSeriesError(
-            f"{source}: {name} follows its goals by {delay:g} s or more: are goals and positions "
-            "of one clock?"
+            f"{source}: {name} follows its goals with a delay of {delay:g} s or more: do goals and "
+            "positions have the same clock?"
         )
     compliance = float(fit.x[0])
     deviation = float(fit.deviations[0]) / compliance if compliance > 0.0 else np.inf
     if fit.error > WORST:
         raise TimeSeriesError(
-            f"{source}: goals of {name} do not explain its motion, with a relative error of "
-            f"{fit.error:.2g}: are they the goals of this servo, and did nothing else move the arm?"
+            f"{source}: the goals of {name} do not explain its motion; the relative error is "
+            f"{fit.error:.2g}. Are they the goals of this servo, and did nothing else move the arm?"
         )
     notes = []
     if saturated:
         notes.append(f"{name}: {100.0 * saturated:.0f} % of the samples are near saturation")
     if deviation > KNOWN:
         notes.append(
-            f"{name}: the recording does not tell its stiffness from masses and friction (standard "
+            f"{name}: the recording does not separate stiffness from masses and friction (standard "
             f"error {100.0 * min(deviation, 9.99):.0f} %): gravity or accelerations must change "
             "its torque more"
         )

@@ -15,25 +15,27 @@ from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.timeseries import TimeSeries
 
 ORDER = 4
-"""Of the Butterworth filter, which runs forwards and backwards: no phase, and twice the order."""
+"""Order of the Butterworth filter. It runs forwards and backwards: no phase shift, twice the order.
+"""
 
 PASSED = 0.45
-"""Share of the sampling rate from which on a cutoff frequency leaves everything."""
+"""Cutoff frequency, relative to the sampling rate, from which on nothing is filtered."""
 
 LOWEST, MULTIPLE, SHARE = 3.0, 5.0, 0.2
-"""Bounds of the cutoff: Hz, multiple of the frequency of the motion, share of the sampling rate."""
+"""The cutoff frequency is MULTIPLE times the frequency of the motion, at least LOWEST Hz, and at
+most SHARE of the sampling rate."""
 
 BEYOND = 10.0
-"""Duration of what continues a signal for the filter, in periods of the cutoff frequency."""
+"""Duration by which signals are extended for the filter, in periods of the cutoff frequency."""
 
 RATE = 10.0
-"""Sampling rate after thinning, in multiples of the cutoff frequency."""
+"""Sampling rate after decimation, in multiples of the cutoff frequency."""
 
 BRIEFEST = 1.0
 """Least duration of a stretch of a recording in s."""
 
 MOVING = 0.99
-"""Share of the power of the positions below the frequency of the motion."""
+"""Share of the power of the positions that is below the frequency of the motion."""
 
 
 class Signals(NamedTuple):
@@ -42,9 +44,11 @@ class Signals(NamedTuple):
     t: FloatArray
     """(N,) in s."""
     q: FloatArray
-    """(N, k) in rad or m, as are the rates and their rates."""
+    """(N, k) in rad or m."""
     qd: FloatArray
+    """(N, k) in rad/s or m/s."""
     qdd: FloatArray
+    """(N, k) in rad/s^2 or m/s^2."""
     tau: FloatArray
     """(N, k) in N m or N."""
     rate: float
@@ -56,7 +60,7 @@ class Signals(NamedTuple):
 
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
-    """Return columns (N, ...) of x below a frequency in Hz, at ``rate`` samples per second."""
+    """Return columns x (N, ...), sampled at ``rate`` per second, below a frequency in Hz."""
     changing = np.asarray((x != x[:1]).any(axis=0))
     smooth: FloatArray = x.copy()
     smooth[:, changing] = _smooth(x[:, changing], rate, cutoff, 0)[0]
@@ -64,16 +68,16 @@ def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
 
 
 def _smooth(x: FloatArray, rate: float, cutoff: float, rates: int) -> list[FloatArray]:
-    """Return columns (N, m) of x below a frequency in Hz, and so many of their rates.
+    """Return columns x (N, m) below a frequency in Hz, and their first ``rates`` derivatives.
 
-    Beyond both ends the columns are continued by their reflections in the end points.
+    Beyond both ends the columns are extended by reflection in their end points.
     """
     count = len(x)
     slope = (x[-1] - x[0]) / (count - 1)
     line = x[0] + np.outer(np.arange(count), slope)
     beyond = min(count - 1, math.ceil(BEYOND * rate / cutoff))
-    least = count + 2 * beyond  # and a length of which the transform is fast
-    length = min(m * 2 ** math.ceil(math.log2(least / m)) for m in (1, 3, 5, 9, 15))
+    least = count + 2 * beyond
+    length = min(m * 2 ** math.ceil(math.log2(least / m)) for m in (1, 3, 5, 9, 15))  # fast FFT
     pads = (beyond, length - count - beyond), (0, 0)
     waves = np.fft.rfft(np.pad(x - line, pads, mode="reflect", reflect_type="odd"), axis=0)
     f = np.fft.rfftfreq(length, 1.0 / rate)[:, None]
@@ -93,7 +97,7 @@ def rate_of(series: TimeSeries) -> float:
 
 
 def motion_frequency(series: TimeSeries) -> float:
-    """Return the frequency below which the motion of all joints is, in cycles per sample."""
+    """Return the largest frequency of the motion of all joints, in cycles per sample."""
     moving = np.ptp(series.q, axis=0) > 0.0
     x = (series.q - series.q.mean(axis=0))[:, moving] * np.hanning(len(series))[:, None]
     power = np.cumsum(np.abs(np.fft.rfft(x, axis=0)) ** 2, axis=0)
@@ -102,7 +106,7 @@ def motion_frequency(series: TimeSeries) -> float:
 
 
 def cutoff_of(stretches: Sequence[Stretch]) -> float:
-    """Return a common cutoff frequency in Hz above that of the motion of all stretches."""
+    """Return a cutoff frequency in Hz above the frequencies of the motion in all stretches."""
     cutoffs = []
     for stretch in stretches:
         rate = rate_of(stretch.series)
@@ -115,8 +119,8 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
     """Return the motion of a stretch below a cutoff frequency in Hz.
 
     Measured rates of a joint are used if they have less noise than differences of its positions.
-    Samples near both ends, which the filter distorts, are omitted. Raises TimeSeriesError for a
-    recording that is too short for the filter.
+    Samples near both ends, where the filter is inaccurate, are omitted. Raises TimeSeriesError
+    for a recording that is too short for the filter.
     """
     series = stretch.series
     assert series.tau is not None
@@ -125,24 +129,24 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
     least = max(BRIEFEST, 4.0 / cutoff)
     if t[-1] - t[0] < least:
         raise series.error(
-            f"{t[-1] - t[0]:.3g} s are too short for a cutoff frequency of {cutoff:.3g} Hz; at "
-            f"least {least:.3g} s are needed, and ten are better"
+            f"{t[-1] - t[0]:.3g} s are too short for a cutoff frequency of {cutoff:.3g} Hz; "
+            f"at least {least:.3g} s are needed, and ten are better"
         )
     q, qd, qdd = _smooth(series.q, rate, cutoff, 2)
     if series.qd is not None:
         measured = np.isfinite(series.qd).all(axis=0)
         rates = np.where(measured, series.qd, 0.0)
-        own, slope = _smooth(rates, rate, cutoff, 1)
+        smoothed, slope = _smooth(rates, rate, cutoff, 1)
         quieter = measured & (
-            _noise(rates, own, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
+            _noise(rates, smoothed, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )
-        qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
-    kept = slice(ends, len(t) - ends, step)
-    tau = low_pass(series.tau, rate, cutoff)[kept]
-    rows = (t[kept], q[kept], qd[kept], qdd[kept], tau)
+        qd, qdd = np.where(quieter, smoothed, qd), np.where(quieter, slope, qdd)
+    used = slice(ends, len(t) - ends, step)
+    tau = low_pass(series.tau, rate, cutoff)[used]
+    rows = (t[used], q[used], qd[used], qdd[used], tau)
     return Signals(*rows, rate / step, series.name, stretch.rest)
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:
-    """Return the power above the cutoff, for each column."""
+    """Return the power above the cutoff frequency of each column."""
     return np.asarray(np.square(x - smooth)[ends:-ends].mean(axis=0))

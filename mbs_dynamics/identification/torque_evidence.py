@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the description and common masses explain of measured torques.
+"""Comparison of measured torques with the description, and with the best common masses.
 
-A description may be wrong, since it is to be identified. Factors of single joints are therefore
-those with which one set of masses explains the torques of all joints. The sign and size of all
-torques are compared with the gravity of the description.
+The masses of a description may be wrong, since they are to be identified. Factors of single joints
+are therefore found from the consistency of all joints: with them, one set of masses explains all
+torques. Only the sign and size of all torques together are compared with the described gravity.
 """
 
 from __future__ import annotations
@@ -27,34 +27,35 @@ from mbs_dynamics.identification.common_masses import (
 from mbs_dynamics.timeseries.series import labelled
 
 MATTERS, LARGE = 0.05, 0.2
-"""Shares of the largest gravity torque above which that of a joint is compared with its torques,
-and above which its sign is judged in a motion."""
+"""Gravity torques of a joint, relative to the largest of all joints, above which they are compared
+with its torques, and above which its sign in a motion is judged."""
 
 EXPLAINED = 0.5
-"""Least share of the variance of torques that gravity explains where sign and factor are judged."""
+"""Smallest share of the variance of torques that gravity must explain for a judgement of sign and
+factor."""
 
 LACKING, SMALL = 0.25, 0.7
-"""Shares of the gravity torques of the description: below the first torques are without gravity, if
-they are smaller than the second."""
+"""Torques are without gravity if their component along the gravity torques of the description is
+below the first share of these, and their size below the second."""
 
 CERTAIN = 1e-3
-"""Probability of a sign by chance below which it is judged."""
+"""A sign is judged if noise would cause it with less than this probability."""
 
 FREE = 0.1
-"""Share of the gravity torques of a joint below which what is left of its torques is nothing."""
+"""Torques below this share of the gravity torques of a joint count as zero."""
 
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
 DECISIVE, DECISIVE_AT_REST = 4.5, 2.5
-"""Sum of logarithms of residual variances of joints by which a hypothesis must be better. Models of
-friction in motions are so wrong; the friction of joints at rest is noise."""
+"""Least difference of the misfits of two hypotheses, in a motion and at rest. In a motion it covers
+errors of the friction model; at rest, friction is noise."""
 
 FREEDOM = 6
-"""Least degrees of freedom with which common masses are compared with torques."""
+"""Smallest number of degrees of freedom for a comparison of torques with common masses."""
 
 SAMPLES, FEWEST = 600, 4
-"""Largest number of samples that are checked, and least number from which factors are judged."""
+"""Largest number of samples that are checked, and smallest number from which factors are judged."""
 
 
 class Torques(NamedTuple):
@@ -66,13 +67,13 @@ class Torques(NamedTuple):
     measured: FloatArray
     """(N, k)."""
     described: FloatArray
-    """(N, k) torques by the masses of the description, gravity included."""
+    """(N, k) torques of the description, gravity included."""
     gravity: FloatArray
-    """(N, k) the part of gravity in them."""
-    own: FloatArray | None = None
+    """(N, k) gravity torques of the description."""
+    masses: FloatArray
+    """(N, k, p) columns of independent inertial parameters."""
+    joint_terms: FloatArray | None = None
     """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
-    masses: FloatArray | None = None
-    """(N, k, p) columns of independent parameters of the bodies."""
 
     def named(self, which: NDArray[np.bool_]) -> str:
         """Return the names of the joints of a mask (k,), with their columns in the file."""
@@ -85,35 +86,38 @@ class Torques(NamedTuple):
 
 
 class Evidence:
-    """Torques without what the own columns of joints explain, and what explains the rest.
+    """Comparison of torques, without joint terms, with the description and with common masses.
 
-    Own columns are friction, motor inertia and an offset.
+    The joint terms are friction, motor inertia and an offset.
     """
 
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
-        self.torques = torques.part(step, ~swings_freely(torques))
-        self.least = DECISIVE_AT_REST if torques.own is None else DECISIVE
-        self.ones, given = np.ones(len(self.torques.joints)), self.torques
-        self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
+        torques = torques.part(step, ~swings_freely(torques))
+        self.torques, self.at_rest = torques, torques.joint_terms is None
+        self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
+        count, k = torques.measured.shape
+        self.ones, self.none = np.ones(k), np.zeros(k, dtype=bool)
+        self.tau, self.described, self.gravity, masses = (
+            without_joint_terms(torques, x) for x in torques[2:6]
+        )
         self.ratios, self.shares, self.sizes = self._gravity()
-        deviations = given.gravity.std(axis=0)
-        judged = (deviations > LARGE * deviations.max()) | (given.own is None)
-        terms = 1 if given.own is None else 1 + given.own.shape[2]
-        count, k = given.measured.shape
+        terms = 1 if torques.joint_terms is None else 1 + torques.joint_terms.shape[2]
         free = max(count - terms - 2, 1)
         chance = by_chance(free * self.shares / (1.0 - self.shares + 1e-12), 1, free)
+        deviations = torques.gravity.std(axis=0)
+        judged = (deviations > LARGE * deviations.max()) | self.at_rest
         judged &= (self.shares > EXPLAINED) & (chance < CERTAIN)
         self.signs = np.where(judged, np.sign(self.ratios), 0.0)
-        self.masses: CommonMasses | None = None
-        if given.masses is not None and count * k - k * terms - given.masses.shape[2] >= FREEDOM:
-            self.masses = CommonMasses.of(without_own(given, given.masses), self.tau, terms)
+        enough = count * k - k * terms - masses.shape[2] >= FREEDOM
+        self.masses = CommonMasses.of(masses, self.tau, terms) if enough else None
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how much of the gravity torques of the description is in torques, of k joints.
+        """Return (ratios, shares, sizes), (k,) each, from a fit of the gravity torques.
 
-        These are the factors of gravity torques, the shares of the variance that they explain, and
-        the sizes of the torques over those of gravity: NaN, zero and NaN where gravity is little.
+        Torques are fitted by a factor of the gravity torques of the description. ``ratios`` are the
+        factors, ``shares`` the shares of the variance that they explain, and ``sizes`` the norms of
+        torques relative to gravity: NaN, zero and NaN for joints with little gravity torque.
         """
         tau, g, a = self.tau, self.gravity, self.described - self.gravity
         inertial = np.linalg.norm(a, axis=0) > ROUNDING * np.linalg.norm(g, axis=0)
@@ -129,20 +133,21 @@ class Evidence:
 
     @cached_property
     def factors(self) -> FloatArray:
-        """Factors (k,) of torques that common masses need, 1 where there is no decisive one.
+        """Factors (k,) of torques that common masses need, 1 where none is decisive.
 
-        The scale is that of the description, or of most joints if it is that of none. In few still
-        poses the best factors of all joints may be wrong; then they are tried joint by joint.
+        They are relative to the description, or to most joints if no joint has its scale. With few
+        still poses the best factors of all joints together may be wrong; if none of them is
+        decisive, factors are tried joint by joint.
         """
         if self.masses is None:
             return self.ones
         factors = self._decisive(self.masses, self._of_all_joints(self.masses))
-        if self.torques.own is None and (factors == 1.0).all():
+        if self.at_rest and (factors == 1.0).all():
             factors = self._joint_by_joint(self.masses)
         return factors
 
     def _of_all_joints(self, masses: CommonMasses) -> FloatArray:
-        """Return the factors (k,) with which common masses explain most, 1 where they are near."""
+        """Return the factors (k,) with which common masses fit best; those near 1 are 1."""
         factors = masses.factors()
         some = factors != 0.0
         known = some & (self.shares > EXPLAINED)
@@ -156,7 +161,7 @@ class Evidence:
         return np.where(other, factors, 1.0)
 
     def _joint_by_joint(self, masses: CommonMasses) -> FloatArray:
-        """Return decisive factors (k,) that were found joint by joint."""
+        """Return the decisive factors (k,) of a search joint by joint."""
         sizes = self.described.std(axis=0)
         strong = sizes > MATTERS * sizes.max()
         g = self._decisive(masses, masses.factors_joint_by_joint(np.flatnonzero(strong).tolist()))
@@ -168,67 +173,68 @@ class Evidence:
         return np.where((g > 1.0 / FACTOR) & (g < FACTOR), 1.0, g)
 
     def _decisive(self, masses: CommonMasses, g: FloatArray) -> FloatArray:
-        """Return factors (k,) without those not needed; all 1 if the others are not decisive."""
+        """Return the necessary ones of factors g (k,), others 1; all 1 if they do not suffice."""
         explained = masses.explained(g)
         for j in np.flatnonzero(g != 1.0):
             one = np.where(np.arange(len(g)) == j, 1.0, g)
-            if not explained.decisive(found := masses.explained(one), self.least):
+            if not explained.decisive(found := masses.explained(one), self.margin):
                 g, explained = one, found
         changed = g != 1.0
-        if not changed.any() or not explained.decisive(self.given, self.least, int(changed.sum())):
+        count = int(changed.sum())
+        if not count or not explained.decisive(self.unchanged, self.margin, count):
             return self.ones
         shown = changed & (explained.freedoms >= 0.5)  # the other joints show the rest
         return g if (explained.shares[shown] < EXPLAINED**2).all() else self.ones
 
     @cached_property
-    def given(self) -> Explained:
-        """What common masses explain of the torques as they are; only with ``masses``."""
+    def unchanged(self) -> Explained:
+        """The fit of common masses to the torques as they are; needs ``masses``."""
         assert self.masses is not None
         return self.masses.explained()
 
     @property
-    def absent(self) -> NDArray[np.bool_]:
+    def lacking_gravity(self) -> NDArray[np.bool_]:
         """Joints (k,) with hardly any of the gravity torques of the description."""
         return np.asarray((np.abs(self.ratios) < LACKING) & (self.sizes < SMALL))
 
 
-def without_own(torques: Torques, x: FloatArray) -> FloatArray:
-    """Return columns (N, k, ...) of joints without what their own columns and offsets explain."""
+def without_joint_terms(torques: Torques, x: FloatArray) -> FloatArray:
+    """Return columns x (N, k, ...) with the joint terms and the mean projected out."""
     count, k = x.shape[:2]
     rest = np.empty_like(x)
     for j in range(k):
-        own = np.ones((count, 1))
-        if torques.own is not None:
-            own = np.column_stack([own, torques.own[:, j]])
-        own = scaled(own)
+        terms = np.ones((count, 1))
+        if torques.joint_terms is not None:
+            terms = np.column_stack([terms, torques.joint_terms[:, j]])
+        terms = scaled(terms)
         given = x[:, j].reshape(count, -1)
-        given = given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]
+        given = given - terms @ np.linalg.lstsq(terms, given, rcond=1e-9)[0]
         rest[:, j] = given.reshape(rest[:, j].shape)
     return rest
 
 
 def swings_freely(torques: Torques) -> NDArray[np.bool_]:
-    """Return a mask (k,) of joints that gravity moves without torques, as in simulations.
+    """Return a mask (k,) of joints that swing freely without torques, as in simulations.
 
-    The torques of the description are then those of friction and motor inertia alone.
+    The torques of the description are then almost those of friction and motor inertia alone.
     """
     silent = np.asarray(~torques.measured.any(axis=0))
     if not silent.any():
         return silent
-    left = without_own(torques, torques.described).std(axis=0)
+    left = without_joint_terms(torques, torques.described).std(axis=0)
     return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
 
 
-def none_explain(seen: Evidence, share: float) -> bool:
-    """Return whether masses surely leave more than a share of all torques, friction included."""
-    if seen.masses is None:
+def none_explain(evidence: Evidence, share: float) -> bool:
+    """Return whether common masses certainly leave more than this share of the variance."""
+    if evidence.masses is None:
         return False
-    whole = (seen.torques.measured.var(axis=0) / seen.given.variances).mean()
-    ratio = seen.given.variance / max(share * float(whole), 1e-300)
-    return bool(by_chance(ratio, seen.given.freedoms.sum()) < CHANCE)
+    whole = (evidence.torques.measured.var(axis=0) / evidence.unchanged.variances).mean()
+    ratio = evidence.unchanged.variance / max(share * float(whole), 1e-300)
+    return bool(by_chance(ratio, evidence.unchanged.freedoms.sum()) < CHANCE)
 
 
 def scaled(columns: FloatArray) -> FloatArray:
-    """Return columns of length 1; those that are zero remain."""
+    """Return the columns scaled to length 1; columns of zeros are unchanged."""
     lengths = np.linalg.norm(columns, axis=0)
     return np.asarray(columns / np.where(lengths > 0.0, lengths, 1.0))

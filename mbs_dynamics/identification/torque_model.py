@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The torques of an arm, linear in the parameters to be identified.
+"""The torques of an arm, which are linear in the parameters to be identified.
 
     tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + d_j qd_j + c_j tanh(qd_j / v) + o_j
 
-Rigid-body torques with the inertial parameters pi, and for each joint motor inertia, viscous and
-Coulomb friction, and an offset. Temperature and load do not change friction.
+The terms are rigid-body torques with the inertial parameters pi, and for each joint motor inertia,
+viscous friction, Coulomb friction and an offset. Friction does not depend on temperature or load.
 """
 
 from __future__ import annotations
@@ -31,48 +31,46 @@ INERTIAL_TERMS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz
 
 
 class Equations(NamedTuple):
-    """A x = b for one recording, with a row for each sample and joint."""
+    """Equations A x = b of one recording, a row for each sample and joint."""
 
     A: FloatArray
     """(N, k, p)."""
     b: FloatArray
     """(N, k) measured torques in N m or N."""
     qd: FloatArray
-    """(N, k) rates of the joints in rad/s or m/s, as are their rates."""
+    """(N, k) rates of the joints in rad/s or m/s."""
     qdd: FloatArray
+    """(N, k) accelerations in rad/s^2 or m/s^2."""
     gravity: FloatArray
-    """(N, k) torques of the description against gravity, in N m or N."""
+    """(N, k) gravity torques of the description, in N m or N."""
     rate: float
     """Samples per second."""
     name: str = ""
     """Name of the recording."""
-    start: float = 0.0
-    """Time of the first sample in the recording, in s."""
 
     def part(self, rows: slice) -> Equations:
         """Return a range of the samples."""
         A, b, qd, qdd, gravity = (x[rows] for x in self[:5])
-        start = self.start + (rows.start or 0) / self.rate
-        return Equations(A, b, qd, qdd, gravity, self.rate, self.name, start)
+        return Equations(A, b, qd, qdd, gravity, self.rate, self.name)
 
 
 @dataclass(frozen=True)
 class TorqueModel:
-    """The equations of a model for the recorded joints."""
+    """The torques of the recorded joints of a model as functions of its parameters."""
 
     model: Model
     joints: tuple[str, ...]
-    """The recorded joints; the others are at rest where a recording has them, or else at zero or
-    the nearest limit."""
+    """The recorded joints. Others are assumed to be at rest: at their recorded position, or else at
+    zero or the nearest limit."""
     friction_speed: float
-    """v in rad/s or m/s, at which Coulomb friction reaches 76 %."""
+    """v in rad/s or m/s, at which Coulomb friction reaches 76 % of its value."""
 
     def __post_init__(self) -> None:
         check_single(self.model.joints, "identification", instead="a model with a fixed base")
 
     @property
     def places(self) -> list[int]:
-        """The coordinates of the recorded joints."""
+        """The indices of the recorded joints among the coordinates of the model."""
         return [self.model.joint_names.index(name) for name in self.joints]
 
     @property
@@ -89,24 +87,42 @@ class TorqueModel:
     def equations(self, signals: Signals, cutoff: float) -> Equations:
         """Return the equations of a motion, with the same low-pass filter on both sides.
 
-        Gautier (1997): a filter of both sides of a linear equation changes no parameter.
+        Filtering both sides of a linear equation leaves the parameters unchanged (Gautier 1997).
         """
-        rate, v, a = signals.rate, signals.qd, signals.qdd
-        A = low_pass(self.regressor(signals.q, v, a, signals.rest), rate, cutoff)
-        b = low_pass(signals.tau, rate, cutoff)
-        whole = self.whole(signals.q, at_rest=True, rest=signals.rest)
-        g = mbs.gravity_torques(self.model, whole)[:, self.places]
-        g = low_pass(g, rate, cutoff)
-        start = float(signals.t[0])
-        return Equations(A, b, v, a, g, rate, name=signals.name, start=start)
+        q, qd, qdd, rate = signals.q, signals.qd, signals.qdd, signals.rate
+        gravity = mbs.gravity_torques(self.model, self.motion(q, qd, qdd, signals.rest)[0])
+        sides = self.regressor(q, qd, qdd, signals.rest), signals.tau, gravity[:, self.places]
+        A, b, g = (low_pass(x, rate, cutoff) for x in sides)
+        return Equations(A, b, qd, qdd, g, rate, signals.name)
 
     def at_speed(self, speed: float, one: Equations, cutoff: float) -> Equations:
         """Return the equations of a motion with another speed of Coulomb friction."""
-        A, each = one.A.copy(), len(JOINT_TERMS)
+        A, j = one.A.copy(), np.arange(len(self.joints))
         signs = low_pass(np.tanh(one.qd / speed), one.rate, cutoff)
-        for j in range(len(self.joints)):
-            A[:, j, self.rigid + each * j] = signs[:, j]
+        A[:, j, self.rigid + len(JOINT_TERMS) * j + JOINT_TERMS.index("coulomb")] = signs
         return one._replace(A=A)
+
+    def motion(
+        self,
+        q: FloatArray,
+        qd: FloatArray,
+        qdd: FloatArray,
+        rest: Sequence[tuple[str, float]] = (),
+    ) -> list[FloatArray]:
+        """Return positions, rates and accelerations (N, n) of all joints.
+
+        ``q``, ``qd`` and ``qdd`` (N, k) are those of the recorded joints, ``rest`` names and
+        positions of other joints at rest.
+        """
+        model = self.model
+        others = np.zeros((3, model.n))
+        others[0] = np.clip(0.0, model.lower, model.upper)
+        for name, position in rest:
+            others[0, model.joint_names.index(name)] = position
+        motion = [np.tile(row, (len(q), 1)) for row in others]
+        for all_joints, recorded in zip(motion, (q, qd, qdd), strict=True):
+            all_joints[:, self.places] = recorded
+        return motion
 
     def regressor(
         self,
@@ -115,61 +131,46 @@ class TorqueModel:
         qdd: FloatArray,
         rest: Sequence[tuple[str, float]] = (),
     ) -> FloatArray:
-        """Return the rows A (N, k, p) of motions (N, k) of the recorded joints.
-
-        ``rest`` are the positions of other joints at rest.
-        """
-        motion = self.whole(q, at_rest=True, rest=rest), self.whole(qd), self.whole(qdd)
+        """Return the rows A (N, k, p) for a motion; see :meth:`motion` for the arguments."""
+        motion = self.motion(q, qd, qdd, rest)
         Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places, : self.rigid]
         terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
-        own = np.zeros((count, k, k * each))
-        for j in range(k):
-            own[:, j, each * j : each * (j + 1)] = terms[:, j]
-        return np.concatenate([Y, own], axis=-1)
+        by_joint = np.zeros((count, k, k, each))
+        by_joint[:, range(k), range(k)] = terms
+        return np.concatenate([Y, by_joint.reshape(count, k, k * each)], axis=-1)
 
     def at_rest(self, q: FloatArray) -> FloatArray:
-        """Return the rows A (N, k, p) of still poses (N, k)."""
+        """Return the rows A (N, k, p) for still poses (N, k)."""
         return self.regressor(q, np.zeros_like(q), np.zeros_like(q))
 
-    def independent(self) -> BaseParameters:
-        """Return the parameter combinations that motions of the recorded joints determine."""
+    def independent(self, *, at_rest: bool = False) -> BaseParameters:
+        """Return the parameter combinations that motions, or still poses, can determine."""
         rng = np.random.default_rng(0)
         k, p = len(self.joints), self.rigid + len(JOINT_TERMS) * len(self.joints)
         count = 3 * p // k + 10
         q = rng.uniform(-np.pi, np.pi, (count, k))
         qd, qdd = rng.uniform(-3.0, 3.0, (2, count, k))
-        return independent_columns(self.regressor(q, qd, qdd).reshape(-1, p))
-
-    def whole(
-        self, part: FloatArray, *, at_rest: bool = False, rest: Sequence[tuple[str, float]] = ()
-    ) -> FloatArray:
-        """Return rows for all joints from those of the recorded ones, and of others at rest."""
-        model = self.model
-        row = np.clip(np.zeros(model.n), model.lower, model.upper) if at_rest else np.zeros(model.n)
-        for name, position in rest:
-            row[model.joint_names.index(name)] = position
-        whole = np.tile(row, (len(part), 1))
-        whole[:, self.places] = part
-        return whole
+        A = self.at_rest(q) if at_rest else self.regressor(q, qd, qdd)
+        return independent_columns(A.reshape(-1, p))
 
     def described(self) -> FloatArray:
         """Return the parameters (p,) of the description, without friction."""
-        own = np.zeros((len(self.joints), len(JOINT_TERMS)))
-        own[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
+        terms = np.zeros((len(self.joints), len(JOINT_TERMS)))
+        terms[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
         rigid = mbs.inertial_parameters(self.model)[: self.rigid]
-        return np.concatenate([rigid, own.ravel()])
+        return np.concatenate([rigid, terms.ravel()])
 
 
 def joint_columns(A: FloatArray) -> FloatArray:
-    """Return the columns (N, k, 4) of the terms of each joint in its own row of A (N, k, p)."""
+    """Return the columns (N, k, 4) of the terms of each joint in its terms row of A (N, k, p)."""
     count, k, _ = A.shape
     each = len(JOINT_TERMS)
     return A[..., -each * k :].reshape(count, k, k, each)[:, range(k), range(k)]
 
 
 def stacked(equations: Sequence[Equations]) -> tuple[FloatArray, FloatArray]:
-    """Return A (N, k, p) and b (N, k) of several recordings, one after the other."""
+    """Return A (N, k, p) and b (N, k) of several recordings in sequence."""
     return (
         np.concatenate([one.A for one in equations]),
         np.concatenate([one.b for one in equations]),

@@ -50,7 +50,7 @@ class CommandWatchdog:
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
         self.settings, self.state, self.commands = settings, IDLE, 0
         self.reason, self.alarmed = "", False
-        """Why the controller is deactivated, and whether the present silence needed a request."""
+        """Why the controller is deactivated, and whether this silence has led to a request."""
         self.effort = controller_of(settings.command_topic)
         """The controller that is deactivated."""
         self._leaps = False
@@ -76,7 +76,7 @@ class CommandWatchdog:
         return self.state == DEACTIVATING
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
-        """Return what is left to ask for; empty once the controller is inactive.
+        """Return the remaining request; empty once the controller is inactive.
 
         Raises ControllerError without effort controller.
         """
@@ -140,7 +140,7 @@ class CommandWatchdogNode(BaseNode):
         return ControllerList(controllers, self._core.effort, position, self._manager.name)
 
     async def _deactivate(self) -> None:
-        """Ask for what is left to do, until it is done or commands resume."""
+        """Send remaining requests until none is left or commands resume."""
         core, log, self._failure = self._core, self.get_logger(), ""
         while core.state == DEACTIVATING:
             try:

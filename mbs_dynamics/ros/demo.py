@@ -99,7 +99,7 @@ class Stage(Node):
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
 
     def pause(self, seconds: float) -> None:
-        """Spin for so many seconds of the robot's time."""
+        """Spin for some seconds of the robot's time."""
         end = self.now + seconds
         self.until("joint states", lambda: self.now >= end)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains that nobody on this machine uses. No ROS is needed."""
+"""Unused ROS domains on this machine. No ROS is needed."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class DynamicsNode(DescribedNode):
             results = robot.evaluate(reading.q, reading.qd, base)
             if observes:
                 self._contact.update(robot, reading, results)
-                self._gravity_share.note(begin, reading.q, reading.qd, reading.efforts.tau)
+                self._gravity_share.store(begin, reading.q, reading.qd, reading.tau)
         if not answering:
             self._statistics.skipped(begin)
             return

@@ -41,7 +41,7 @@ from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
 PERIOD = 0.01
-"""Period in s of the commands while torques act, beside those that answer joint_states."""
+"""Period in s of commands while torques act, in addition to those that answer joint_states."""
 
 LOOK_PERIOD = 0.1
 """Period in s at which controllers and publishers are checked while torques are commanded."""
@@ -67,7 +67,7 @@ class GravityCompensationNode(DescribedNode):
         self._awaiting_torques: Future | None = None
         self._logged_ready = False
         self._enabling = 0
-        """Number of calls of :meth:`_enable` that go on."""
+        """Number of calls of :meth:`_enable` in progress."""
         self._outputs = outputs.CommandOutputs(
             self,
             settings.command_topic,
@@ -152,35 +152,35 @@ class GravityCompensationNode(DescribedNode):
 
     async def _leave(self) -> None:
         """Become inactive, once torques are out by a fault or ``~/enable``."""
-        if self._lifecycle == "active" and not self._enabling and not self._act:
+        if self._lifecycle == "active" and not self._enabling and not self._torques_act:
             self.trigger_deactivate()
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Fail, and begin to ramp out, while torques act. Once they are out it is inactive."""
-        if self._acts():
+        if self._begin_release():
             self.get_logger().warning("torques ramp out; the node is inactive once they are out")
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
         return TransitionCallbackReturn.SUCCESS
 
     @property
-    def _act(self) -> bool:
+    def _torques_act(self) -> bool:
         """Whether torques act, or a controller must take them over."""
         return not self._core.at_rest or self._handover.gives_back
 
-    def _acts(self) -> bool:
+    def _begin_release(self) -> bool:
         """Begin to ramp out; return whether torques act, or a controller must take them over."""
         self._core.disable(time.monotonic())
         self._update()
-        return self._act
+        return self._torques_act
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads; fail, and begin to ramp out, while torques act."""
-        if self._acts():
+        if self._begin_release():
             self.get_logger().warning("torques ramp out; clean up once they are out")
             return TransitionCallbackReturn.FAILURE
         self._core = GravityCompensator(self._settings)
-        self._enter("unconfigured")  # whatever becomes of the rest
+        self._enter("unconfigured")  # even if the rest fails
         self._forget()
         self._outputs.close()
         return TransitionCallbackReturn.SUCCESS
@@ -188,13 +188,13 @@ class GravityCompensationNode(DescribedNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Ramp out; states of the robot are processed until that is done."""
         self._enter("finalized")
-        self._acts()
+        self._begin_release()
         return TransitionCallbackReturn.SUCCESS
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Return to the state before it was configured; end, and ramp out, while torques act."""
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
-        if not self._acts():
+        if not self._begin_release():
             return self.on_cleanup(state)
         self._enter("finalized")
         return TransitionCallbackReturn.FAILURE
@@ -214,7 +214,7 @@ class GravityCompensationNode(DescribedNode):
         """Begin to ramp out. See :attr:`shutdown_complete`."""
         self._shutting_down = True
         self._enter(self._lifecycle)
-        self._acts()
+        self._begin_release()
 
     @property
     def shutdown_complete(self) -> bool:
@@ -233,7 +233,7 @@ class GravityCompensationNode(DescribedNode):
         return not self._core.refused
 
     def _adopt(self) -> None:
-        """Use a description that waits, if no torque is commanded or held."""
+        """Use a pending description, if no torque is commanded or held."""
         try:
             if not self._core.adopt(time.monotonic()):
                 return
@@ -306,7 +306,7 @@ class GravityCompensationNode(DescribedNode):
         self._update()
 
     def _update(self) -> None:
-        """Report what has changed, and do what waits for it."""
+        """Report changes, and start actions that waited for them."""
         core = self._core
         if core.state != self._state_shown:
             self._show(core.state)
@@ -347,7 +347,7 @@ class GravityCompensationNode(DescribedNode):
         self._on_time()
 
     def _show(self, state: str) -> None:
-        """Report a state that is new."""
+        """Report a new state."""
         enabled, before = state in ("ramping in", "enabled"), self._state_shown
         self._state_shown = state
         if self._enabled_shown is not enabled:
@@ -362,7 +362,7 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().info(f"{self.controls} is {state}")
 
     def _show_collision(self) -> None:
-        """Publish a collision that is new."""
+        """Publish a new collision."""
         arm, self._collision_shown = self._core.arm, self._core.collision
         if arm is not None and self._collision_shown is not None:
             names, prefix = arm.model.joint_names, self._settings.frame_prefix
@@ -392,7 +392,7 @@ class GravityCompensationNode(DescribedNode):
         return bool(await future)
 
     def _look(self) -> None:
-        """Check what else moves the arm while torques are commanded."""
+        """Check controllers and publishers while torques are commanded."""
         if self._timer.is_canceled():
             self._on_time()
         if not self._core.engaged:

@@ -151,7 +151,7 @@ def numbers(context: LaunchContext, name: str) -> list[float]:
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of which texts stay texts: launch would read them as YAML."""
+    """Return parameters whose texts stay texts: launch would read them as YAML."""
     return {
         name: ParameterValue(x, value_type=str) if isinstance(x, str) else x
         for name, x in given.items()

@@ -112,7 +112,7 @@ def point_message(stamp: Time, frame_id: str, p: FloatArray) -> PointStamped:
 def array_message(
     stamp: Time, values: FloatArray, labels: Sequence[str], **about: str
 ) -> Float64MultiArray:
-    """Return an array row by row, with a label for each dimension, of which the first describes it.
+    """Return an array row by row, with a label for each dimension; the first describes the array.
 
     The label is ``contents; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
     """
@@ -332,17 +332,18 @@ def model_status(
     ``refused`` why the latest one was refused; ``refusals`` as for :func:`status`.
     """
     if model is None:
-        summary, values, kept = "", {}, "there is no model"
+        summary, values, effect = "", {}, "there is no model"
         waits = waits or "no robot_description yet"
     else:
-        summary, kept = f"model {quoted(model.name)} in force", "the model before it stays in force"
+        summary = f"model {quoted(model.name)} in force"
+        effect = "the model before it stays in force"
         values = {
             "model": model.name,
             **values,
             "backend": default_backend(),
             **environment_values(model.gravity, loads),
         }
-    error = f"robot_description refused, {kept}: {refused}" if refused else ""
+    error = f"robot_description refused, {effect}: {refused}" if refused else ""
     return status("model", summary, values, warning=waits, error=error, refusals=refusals)
 
 

@@ -33,7 +33,7 @@ LOG_PERIOD = 5.0
 """Shortest time in s between two log lines about the same kind of bad message."""
 
 REMARKS = 20
-"""Remarks about a robot that are logged."""
+"""Largest number of remarks about a robot in the log."""
 
 REMINDER_PERIOD = 10.0
 """Time in s between two log lines about the same missing input."""
@@ -100,7 +100,7 @@ class BaseNode(Node):
     # -- start and end -----------------------------------------------------------------------------
 
     def start(self) -> bool:
-        """Begin to work; False if that fails."""
+        """Start the work of the node; False if that fails."""
         return True
 
     def begin_shutdown(self) -> None:
@@ -168,7 +168,7 @@ class BaseNode(Node):
         return self.serve(declared, serve)
 
     def _steady_timer(self, period: float, callback: Callable[[], object]) -> Timer:
-        """Create a timer that a simulation that stands still does not stop."""
+        """Create a timer of a steady clock, which a paused simulation does not stop."""
         return self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _later(self, coroutine: Callable[[], Any]) -> Task | None:
@@ -220,7 +220,7 @@ class BaseNode(Node):
             self._apply(before, [parameter.name for parameter in given])
 
     def _narrow(self, largest: Mapping[str, float]) -> None:
-        """End the ranges of parameters at other values, for sliders, or at the present value."""
+        """Narrow the ranges of parameters for sliders, but not below the present values."""
         declared = {one.name: one for one in self.interface.parameters}
         for name, limit in largest.items():
             low, high = declared[name.partition(".")[0]].range or (0.0, 0.0)
@@ -233,9 +233,9 @@ class BaseNode(Node):
         """Raise MbsError if these settings cannot be applied now."""
 
     def _apply(self, before: Any, given: Sequence[str]) -> None:
-        """Apply the settings, which were ``before`` and of which some were ``given``.
+        """Apply the settings: ``before`` are the previous ones, ``given`` the names that were set.
 
-        By default nothing but to store them is to be done.
+        By default they only need to be stored.
         """
 
     # -- log lines ---------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class BaseNode(Node):
         """Log a warning, or an error, unless one of its kind was logged within 5 s."""
         if not self._is_due(kind, LOG_PERIOD):
             return
-        if error:  # rclpy tells calls apart by their lines, and each has one level
+        if error:  # rclpy allows one level per calling line
             self.get_logger().error(shortened(message, LONGEST_MESSAGE))
         else:
             self.get_logger().warning(shortened(message, LONGEST_MESSAGE))
@@ -266,7 +266,7 @@ class BaseNode(Node):
             self.warn(what, f"{what} refused: {error}")
             return False
         if self._refusals.pop(what, None) is not None:
-            self._logged.pop(what, None)  # the next refusal is news again
+            self._logged.pop(what, None)  # the next refusal is logged at once
         return True
 
     def _log_model(self, line: str, remarks: Sequence[str] = ()) -> None:
@@ -286,7 +286,7 @@ class BaseNode(Node):
     def _remind(self, kind: str, missing: str) -> None:
         """Log missing input, at once and then every ten seconds; empty if nothing is missing.
 
-        To be called once a second. Other numbers in the text are no news.
+        Call it once a second. A text that differs in numbers only is not logged again at once.
         """
         plain = re.sub(r"\d[\d.]*", "#", missing)
         if not missing or plain != self._reminded.get(kind):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the motion of an arm that is guided by hand, and sends it as a trajectory.
 
-Behaviour: docs/reference/nodes. It commands nothing: whoever follows the trajectory holds the arm.
+Behaviour: docs/reference/nodes. It commands nothing: the follower of the trajectory holds the arm.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ from mbs_dynamics.timeseries.tables import WRITTEN
 
 MOST_SAMPLES = 500_000
 """States of a recording, after which it ends."""
+
+LATE = 0.5
+"""Age in s of the latest state at the end of a recording above which the end may be missing."""
 
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
@@ -157,6 +160,13 @@ class TeachingNode(BaseNode):
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
+        age, late = 1e-9 * self.get_clock().now().nanoseconds - samples[-1][0], ""
+        if age > LATE:  # this process has to catch up, or states were lost
+            late = (
+                f"the latest state of the recording is {age:.2f} s old: the end of the motion may "
+                "be missing, or the clocks of the arm and of this node differ"
+            )
+            self.get_logger().warning(late)
         recording = merged("the recording", samples)
         recording = replace(recording, t=recording.t - recording.t[0])
         taught, path = self._taught(rig, recording), Path(self._settings.file).expanduser()
@@ -167,7 +177,7 @@ class TeachingNode(BaseNode):
         largest, what = taught.largest_speed
         return (
             f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
-            f"to {largest:.3g} times the taught speed, by {what}"
+            f"to {largest:.3g} times the taught speed, by {what}" + (f"; {late}" if late else "")
         )
 
     def _taught(self, rig: Rig, recording: TimeSeries) -> Demonstration:

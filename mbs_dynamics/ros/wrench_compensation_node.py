@@ -56,7 +56,7 @@ class WrenchCompensationNode(DescribedNode):
         self._text, self._refused = "", ""
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
         self._calibration: Calibration | None = None
-        """That of the file, until there is a sensor."""
+        """The calibration of the file, until there is a sensor."""
         if self._path is not None and expanded(self._path).exists():
             self._calibration = Calibration.read(self._path, settings.sensor_frame)
         elif self._path is not None:

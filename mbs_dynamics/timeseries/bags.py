@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states in bags: rosbag2 (SQLite and MCAP), whole, split or unfinished, and ROS 1."""
+"""Joint states in ROS bags: rosbag2 (SQLite and MCAP), also split or unfinished, and ROS 1."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ BAGS = (".db3", ".mcap", ".bag")
 JOINT_STATE = "sensor_msgs/msg/JointState"
 
 GAP = 5.0
-"""Pause, in median periods, over which joints in separate messages are not interpolated."""
+"""Gap, in median periods, across which joints in separate messages are not interpolated."""
 
 BACK = 1.0
-"""Step back in time, in s, beyond which the clock was reset."""
+"""Step back in time, in s, above which the clock was reset."""
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -41,11 +41,11 @@ ROS1, ROS2 = "ROS1_NOETIC", "ROS2_JAZZY"
 def read_bag(path: Path, topic: str = "") -> Columns:
     """Return the joint states in a bag as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``.
 
-    ``path`` is a file, or the folder of a bag. Times are those of the headers, or of reception
-    where headers have none. Joints that arrive in separate messages are interpolated to the times
-    of the joint that is reported most often. A bag that the recorder did not close is read up to
-    its last whole record. Raises TimeSeriesError for a bag that cannot be read or has no joint
-    states, for several topics of joint states if ``topic`` is empty, and for a topic without.
+    ``path`` is a file, or the folder of a bag. Times are those of the headers, or times of
+    reception if headers have none. Joints that arrive in separate messages are interpolated to the
+    times of the joint with the most messages. A bag that the recorder did not close is read up to
+    its last complete record. Raises TimeSeriesError for a bag that cannot be read or has no joint
+    states, for several topics of joint states if ``topic`` is empty, and for another topic.
     """
     try:
         import rosbags  # noqa: F401
@@ -57,7 +57,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
             messages = _messages(path, Path(folder), notes)
         except TimeSeriesError:
             raise
-        except Exception as error:  # rosbags raises those of SQLite, LZ4, YAML and others
+        except Exception as error:  # rosbags passes on errors of SQLite, LZ4, YAML and others
             raise TimeSeriesError(
                 f"{path}: cannot be read as a bag: {shortened(str(error))}"
             ) from error
@@ -74,14 +74,14 @@ def read_bag(path: Path, topic: str = "") -> Columns:
 
 
 def _messages(path: Path, folder: Path, notes: list[str]) -> list[tuple[str, float, Any]]:
-    """Return topics, times and messages of a bag, or of the files of one that is not whole."""
+    """Return topics, times and messages of a bag, or of the files of an incomplete bag."""
     if not path.is_dir():
         return list(_read(path, folder, notes))
     if (path / "metadata.yaml").exists():
         try:
             return list(_read(path, folder, notes))
-        except Exception:  # of a file that is not whole
-            notes.append("the bag is not whole, as if the recorder was killed")
+        except Exception:  # rosbags raises many kinds for an incomplete file
+            notes.append("the bag is incomplete, as if the recorder was killed")
     else:
         notes.append("metadata.yaml is missing, as if the recorder was killed")
     files = sorted((x for x in path.iterdir() if x.suffix in BAGS), key=_numbers)
@@ -90,19 +90,19 @@ def _messages(path: Path, folder: Path, notes: list[str]) -> list[tuple[str, flo
             f"{path}: has neither metadata.yaml nor files {', '.join(BAGS)}; must be the folder "
             "of a bag"
         )
-    notes.append(f"read instead: {listed(x.name for x in files)}")
+    notes.append(f"its files were read one by one: {listed(x.name for x in files)}")
     return [one for file in files for one in _read(file, folder, notes)]
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:
-    """Return a key that sorts names by the numbers in them."""
+    """Return a key that sorts file names by the numbers in them."""
     return [(int(x), "") if x.isdigit() else (-1, x) for x in re.split(r"(\d+)", path.name)]
 
 
 def _read(path: Path, folder: Path, notes: list[str]) -> Iterator[tuple[str, float, Any]]:
     """Yield topic, time in s and message of the joint states in one bag or file.
 
-    The types are those of the ROS distribution: definitions in bags may lack the nested ones.
+    Message types are those of the ROS distribution, since definitions in bags may lack nested ones.
     """
     from rosbags import rosbag1, rosbag2
     from rosbags.typesys import Stores, get_typestore
@@ -127,7 +127,7 @@ def _read(path: Path, folder: Path, notes: list[str]) -> Iterator[tuple[str, flo
 
 
 def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
-    """Return an MCAP file, or if its end is missing a copy of its whole records with an end."""
+    """Return an MCAP file; if its end is missing, a copy of its complete records with an end."""
     with path.open("rb") as file:
         if path.suffix != ".mcap" or file.read(8) != MAGIC:
             return path
@@ -138,17 +138,17 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
         end = 8
         while True:
             file.seek(end)
-            head = file.read(9)
-            length = struct.unpack("<xQ", head)[0] if len(head) == 9 else size
-            if head[:1] in (b"\x02", b"\x0f") or end + 9 + length > size:  # the data end
+            header = file.read(9)
+            length = struct.unpack("<xQ", header)[0] if len(header) == 9 else size
+            if header[:1] in (b"\x02", b"\x0f") or end + 9 + length > size:  # the data end
                 break
             end += 9 + length
         file.seek(0)
         copy = folder / path.name
         copy.write_bytes(file.read(end) + FOOTER)
     notes.append(
-        f"{path.name} was not closed: it is read up to its last whole record; `mcap recover` may "
-        "find more"
+        f"{path.name} was not closed: it is read up to its last complete record; `mcap recover` "
+        "may find more"
     )
     return copy
 
@@ -156,8 +156,8 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
 def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
     """Return the columns of joints that were reported at different times.
 
-    ``tables`` have time, position, velocity and effort (N, 4) by joint, NaN where unknown; their
-    times increase. Joints are interpolated to the times of the one that is reported most often.
+    ``tables`` have time, position, velocity and effort (N, 4) by joint, with NaN for unknown values
+    and increasing times. Joints are interpolated to the times of the joint with the most rows.
     """
     notes: list[str] = []
     longest: FloatArray = max(tables.values(), key=len)[:, 0]
@@ -166,7 +166,7 @@ def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
     if apart != rare:
         notes.append("joints arrive in separate messages, and were interpolated")
     if rare:
-        notes.append(f"left out, as they are not reported throughout: {listed(rare)}")
+        notes.append(f"left out, since they are not reported throughout: {listed(rare)}")
     used = {name: x for name, x in tables.items() if name not in rare}
     begin, end = max(x[0, 0] for x in used.values()), min(x[-1, 0] for x in used.values())
     both = (longest >= begin) & (longest <= end)
@@ -183,7 +183,7 @@ def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
 
 
 def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
-    """Return (N, 4) time, position, velocity and effort by joint, in order of time."""
+    """Return time, position, velocity and effort (N, 4) by joint, in order of time."""
     groups: dict[tuple[str, ...], list[tuple[float, Any]]] = {}
     for when, message in messages:
         groups.setdefault(tuple(message.name), []).append((when, message))
@@ -208,13 +208,13 @@ def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, Floa
 
 
 def _covers(t: FloatArray, times: FloatArray) -> bool:
-    """Return whether a joint is reported nearly as long as the others."""
+    """Return whether the times t of a joint cover nearly all of ``times``."""
     most = 0.05 * (times[-1] - times[0])
     return bool(len(t) > 1 and t[0] - times[0] <= most and times[-1] - t[-1] <= most)
 
 
 def _at(times: FloatArray, table: FloatArray) -> FloatArray:
-    """Return the values (N, 3) of a joint at other times, NaN within its gaps."""
+    """Return the values (N, 3) of a joint at ``times``, with NaN in its gaps."""
     t = table[:, 0]
     rows = np.column_stack([np.interp(times, t, x) for x in table[:, 1:].T])
     steps = np.diff(t)

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of columns, units, and how both are declared.
+"""Names and units of columns, and their declarations.
 
 A column is called ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``, ``tau_<joint>`` or
-``goal_<joint>``, and its values are in SI units. A unit in brackets behind the name, as in
-``t [ms]``, is a declaration in the file; all others are given by the user. That of positions is the
-one of goals as well.
+``goal_<joint>``, and its values are in SI units. A unit in brackets after the name, as in
+``t [ms]``, is a declaration in the file; the user gives all others. A declared unit of positions
+also applies to goals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS = {
     "tau": ("tau", "torque", "torques", "effort", "efforts"),
     "goal": ("goal", "goals"),
 }
-"""Words for the quantities, in lower case; the first is the one that is written."""
+"""Words for the quantities, in lower case; files are written with the first one."""
 
 _G, _INCH, _POUND = 9.80665, 0.0254, 0.45359237
 _DEG, _TURN, _RPM = pi / 180.0, 2.0 * pi, pi / 30.0
@@ -47,7 +47,7 @@ UNITS = {
     },
 }
 UNITS["goal"] = UNITS["q"]
-"""Factors to SI units, of a force for a prismatic joint."""
+"""Factors to SI units by quantity, for revolute and prismatic joints."""
 
 SPELLINGS = {
     **{"µs": "us", "μs": "us", "sec": "s", "seconds": "s", "milliseconds": "ms", "minutes": "min"},
@@ -56,7 +56,7 @@ SPELLINGS = {
     **{"Nmm": "mNm", "kgfcm": "kgcm", "kgfm": "kgm", "lbfft": "lbft", "lbfin": "lbin"},
     **{"ozfin": "ozin", "ftlb": "lbft", "inlb": "lbin"},
 }
-"""Other spellings of units, without blanks."""
+"""Other spellings of units, without spaces."""
 
 IGNORED = "none"
 """Declared meaning of a column that is not used."""
@@ -74,11 +74,11 @@ class Meaning(NamedTuple):
     joint: str = ""
     """Empty for times, and for an array with a column for each joint."""
     factor: float = 1.0
-    """Of the unit, to SI."""
+    """Factor of the unit to SI."""
     declared: bool = False
     """Whether the unit is declared, in the name or by the user."""
     angle: bool = False
-    """Whether the declared unit is one of an angle, which no joint that slides has."""
+    """Whether the declared unit is one of angle, which is invalid for a prismatic joint."""
 
 
 def column_name(kind: str, joint: str) -> str:
@@ -89,13 +89,13 @@ def column_name(kind: str, joint: str) -> str:
 def parsed(name: str) -> Meaning:
     """Return the meaning that the name of a column states.
 
-    Raises TimeSeriesError for a unit in brackets that is not known.
+    Raises TimeSeriesError for an unknown unit in brackets.
     """
     bracket = re.fullmatch(r"(.+?)[\s_]*[\[(]([^\[\]()]+)[\])]", name.strip())
     if bracket is not None and not bracket[2].isdigit():
         kind, joint = _split(bracket[1])
         known = kind and unit_factor(kind, bracket[2]) is not None
-        if known or joint or kind == "t":  # or else it is the name of a joint, as in q[joint1]
+        if known or joint or kind == "t":  # otherwise a joint is in brackets, as in q[joint1]
             return Meaning(kind, joint, *_declared_unit(name, kind, bracket[2]))
     return Meaning(*_split(name.strip()))
 
@@ -155,91 +155,87 @@ class Declarations:
     ``Time=t[ms]``              one column, with its unit
     ``J1=q_joint1[deg]``
     ``observation.state=q``     an array, or all columns that begin with this name
-    ``q=[deg]``                 the unit of a quantity, of all joints
+    ``q=[deg]``                 the unit of a quantity for all joints
     ``tau=[0.0032 N m]``
-    ``t=rows/30``               times are numbers of rows over the rows per second
-    ``qd=none``                 not used; of a single column as well
+    ``t=rows/30``               times are row numbers divided by the rows per second
+    ``qd=none``                 not used; also for a single column
     =========================== ===================================================================
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = dict(given)
         self.rate: float | None = None
         """Rows per second, if times are row numbers."""
-        for name, meaning in given.items():
-            rows = re.fullmatch(r"rows\s*/\s*(\S+)", meaning)
-            if rows is None:
-                _check(name, meaning)
-            elif name != "t" or not (rate := number(rows[1])) or not 0.0 < rate < 1e9:
-                raise TimeSeriesError(
-                    f"--columns {name}={meaning}: must be t=rows/RATE, with a positive number of "
-                    "rows per second"
-                )
-            else:
-                self.rate = rate
+        self._quantities: dict[str, str] = {}
+        """Units in brackets, or IGNORED, by quantity."""
+        self._columns: dict[str, str] = {}
+        """Meanings by column, or by the beginning of names of columns."""
+        for name, text in given.items():
+            if rows := re.fullmatch(r"rows\s*/\s*(\S+)", text):
+                self.rate = number(rows[1])
+                if name != "t" or not self.rate or not 0.0 < self.rate < 1e9:
+                    raise TimeSeriesError(
+                        f"--columns {name}={text}: must be t=rows/RATE, with a positive number of "
+                        "rows per second"
+                    )
+                self._quantities[name] = IGNORED  # a column of times is not used
+                continue
+            _check(name, text)
+            of_quantity = name in WORDS and (text == IGNORED or text.startswith("["))
+            (self._quantities if of_quantity else self._columns)[name] = text
 
     def meanings(self, names: Iterable[str]) -> dict[str, Meaning]:
-        """Return the meanings of columns by name, without those that are not used.
+        """Return the meanings of columns by name, without unused columns.
 
         Raises UnknownColumnError for a declared name that is neither a column, nor the beginning
-        of names of columns, nor a quantity; TimeSeriesError if a column has two meanings.
+        of column names, nor a quantity.
         """
         names = list(names)
         found: dict[str, Meaning] = {}
         used: set[str] = set()
         for name in names:
-            one = self._declaration_of(name)
-            meaning = parsed(name) if one is None else self._declared(name, one)
-            used |= set() if one is None else {one}
-            by_user = one is not None and meaning.declared
-            as_kind = "q" if meaning.kind == "goal" and "goal" not in self._given else meaning.kind
-            if as_kind in self._given and meaning.kind not in used and not by_user:
-                meaning = self._whole(meaning, as_kind)
+            declared = self._declared_name(name)
+            if declared is None:
+                meaning = parsed(name)
+            else:
+                used.add(declared)
+                meaning = self._declared(name, declared)
+            of_goal = meaning.kind == "goal" and "goal" not in self._quantities
+            unit = self._quantities.get("q" if of_goal else meaning.kind)
+            if unit is not None and not (declared is not None and meaning.declared):
+                if unit == IGNORED:
+                    continue
+                unit_of = _declared_unit(name, meaning.kind, unit[1:-1])
+                meaning = Meaning(meaning.kind, meaning.joint, *unit_of)
             if meaning.kind != IGNORED:
                 found[name] = meaning
-        for name in self._given:
-            if name not in used and name not in WORDS:
-                raise UnknownColumnError(name, names)
+        for declared in self._columns:
+            if declared not in used:
+                raise UnknownColumnError(declared, names)
         return found
 
-    def _declaration_of(self, name: str) -> str | None:
-        """Return the declared name that is this column, or the longest that it begins with."""
-        best = None
-        for one, text in self._given.items():
-            if one in WORDS and text.startswith(("[", IGNORED, "rows")):
-                continue  # of a quantity
-            if one == name:
-                return one
-            begins = name.startswith(one) and name[len(one)] in "_.[ /"
-            if begins and (best is None or len(one) > len(best)):
-                best = one
-        return best
+    def _declared_name(self, name: str) -> str | None:
+        """Return the declared name of a column: its own, or the longest that it begins with."""
+        if name in self._columns:
+            return name
+        begins = [x for x in self._columns if name.startswith(x) and name[len(x)] in "_.[ /"]
+        return max(begins, key=len, default=None)
 
-    def _declared(self, name: str, one: str) -> Meaning:
-        """Return the meaning of a column by the declaration ``one`` of it or of its beginning."""
-        text = self._given[one]
+    def _declared(self, name: str, declared: str) -> Meaning:
+        """Return the meaning of a column by the declaration of its name or beginning."""
+        text = self._columns[declared]
         if text == IGNORED:
             return Meaning(IGNORED)
         if text.startswith("["):
-            own = parsed(name)
-            return Meaning(own.kind, own.joint, *_declared_unit(name, own.kind, text[1:-1]))
+            named = parsed(name)
+            return Meaning(named.kind, named.joint, *_declared_unit(name, named.kind, text[1:-1]))
         stated = parsed(text)
-        if one != name:
-            stated = stated._replace(joint=name[len(one) :].strip("_.[] /"))
+        if declared != name:
+            stated = stated._replace(joint=name[len(declared) :].strip("_.[] /"))
         return stated
-
-    def _whole(self, meaning: Meaning, kind: str) -> Meaning:
-        """Return the meaning of a column by the declaration of a quantity."""
-        text = self._given[kind]
-        if text == IGNORED or text.startswith("rows"):
-            return Meaning(IGNORED)
-        if not text.startswith("["):
-            return meaning
-        return Meaning(meaning.kind, meaning.joint, *_declared_unit(kind, kind, text[1:-1]))
 
 
 def _check(name: str, text: str) -> None:
-    """Raise TimeSeriesError for a declaration that means nothing."""
+    """Raise TimeSeriesError for an invalid declaration."""
     if text == IGNORED:
         return
     if text.startswith("[") and text.endswith("]"):
@@ -251,12 +247,12 @@ def _check(name: str, text: str) -> None:
         return
     raise TimeSeriesError(
         f"--columns {name}={text}: valid: a meaning such as t[ms], q_joint1 or "
-        "tau_joint1[kg cm], a unit such as [deg], rows/RATE for t, and none"
+        "tau_joint1[kg cm], a unit such as [deg], rows/RATE for t, or none"
     )
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text states; None if it is none."""
+    """Return a text as a number; None if it is not one."""
     try:
         return float(text)
     except ValueError:

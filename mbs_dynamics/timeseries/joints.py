@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of joints in a file and in a model: which are the same."""
+"""Matching of joint names in a file with those of a model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def matched(
     known: Sequence[str],
     columns: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the names of a file by those of a model that they stand for, in its order.
+    """Return the joint names of a file by those of a model, in the order of the model.
 
-    Names match as wholes. If none does, numbers from 0 or 1 on count the joints of the model; else
-    names match without a prefix or a suffix of whole words that all of them have, such as ``left_``
-    or ``/joint``, if more than half of the joints do. ``columns`` are the names that columns, such
-    as ``q_<name>``, have in the file. Raises TimeSeriesError if several sets of names
+    Equal names match. If there are none, numbers from 0 or 1 are indices of the joints. Otherwise
+    names match without a common prefix or suffix of whole words, such as ``left_`` or ``/joint``,
+    if more than half of the joints match in this way. ``columns`` are the names in the file of
+    columns such as ``q_<name>``, for messages. Raises TimeSeriesError if several sets of names
     match equally well, UnknownJointError if none does.
     """
     called = {name: (columns or {}).get(f"q_{name}", f"q_{name}") for name in names}
@@ -39,8 +39,8 @@ def matched(
     if numbers:
         first = called[next(name for name in names if name.isdigit())]
         raise TimeSeriesError(
-            f"{source}: has joints with the numbers {listed(numbers)}; the model has {len(known)} "
-            f"joints, {listed(known)}. Declare the names, as in --columns {first}=q_{known[0]}"
+            f"{source}: has joints numbered {listed(numbers)}; the model has {len(known)} joints, "
+            f"{listed(known)}. Declare the names, as in --columns {first}=q_{known[0]}"
         )
     found: list[dict[str, str]] = []
     for prefix in (True, False):
@@ -65,8 +65,8 @@ def matched(
         sets = " or ".join(listed([name for _, name in pairs]) for pairs in sorted(best))
         one, name = sorted(best)[0][0]
         raise TimeSeriesError(
-            f"{source}: which joints are those of the model ({listed(known)}): {sets}? Declare "
-            f"them, as in --columns {called[name]}=q_{one}"
+            f"{source}: several sets of joints match those of the model ({listed(known)}): "
+            f"{sets}. Declare them, as in --columns {called[name]}=q_{one}"
         )
     pairs = dict(best.pop())
     for name in pairs.values():
@@ -81,13 +81,13 @@ def matched(
 
 
 def _affixes(name: str, prefix: bool) -> list[str]:
-    """Return the empty text, and the prefixes (or suffixes) of whole words of a name."""
+    """Return the prefixes (or suffixes) of whole words of a name, and the empty one."""
     places = [match.span() for match in re.finditer("[_./ -]+", name)]
     return ["", *(name[:end] if prefix else name[begin:] for begin, end in places)]
 
 
 def _rest(name: str, affix: str, prefix: bool) -> str:
-    """Return a name without its prefix or suffix; empty if it has another one."""
+    """Return a name without a prefix or suffix; empty if it does not have it."""
     if prefix:
         return name.removeprefix(affix) if name.startswith(affix) else ""
     return name.removesuffix(affix) if name.endswith(affix) else ""

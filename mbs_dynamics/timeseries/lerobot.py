@@ -3,7 +3,7 @@
 """Episodes of LeRobot datasets: Parquet files, described by ``meta/info.json``.
 
 The features ``observation.state``, ``observation.velocity``, ``observation.effort`` and ``action``
-are arrays with a value for each name in info.json. Time is the number of the frame over ``fps``.
+are arrays with a value for each name in info.json. Time is the frame number divided by ``fps``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENDINGS = {
     **{".pos": "q", ".position": "q", ".vel": "qd", ".velocity": "qd"},
     **{".torque": "tau", ".effort": "tau", ".eff": "tau"},
 }
-"""Endings of names of values in ``observation.state``, and their quantities."""
+"""Suffixes of names in ``observation.state``, and their quantities."""
 
 
 def is_dataset(path: Path) -> bool:
@@ -42,15 +42,14 @@ def is_dataset(path: Path) -> bool:
 
 
 def read_lerobot(path: Path, episode: str = "") -> Columns:
-    """Return an episode of a dataset as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``,
-    ``goal_...``.
+    """Return an episode as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``, ``goal_...``.
 
     ``path`` is the folder of the dataset or one of its Parquet files. ``episode`` is the number of
-    the episode, which is needed if there are several. Raises TimeSeriesError for a dataset that
+    the episode; it is needed if there are several. Raises TimeSeriesError for a dataset that
     cannot be read, and BackendError without pyarrow.
     """
     try:
-        from pyarrow import parquet
+        from pyarrow import dataset
     except ImportError as error:
         raise missing_extra(f"{path}: LeRobot datasets need pyarrow", "lerobot", error) from None
     root = next((x for x in (path, *path.resolve().parents) if (x / INFO).is_file()), None)
@@ -60,33 +59,26 @@ def read_lerobot(path: Path, episode: str = "") -> Columns:
         info = json.loads((root / INFO).read_text(encoding="utf-8"))
         features, fps = dict(info["features"]), float(info["fps"])
         files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
-        rows: dict[str, list[Any]] = {}
-        numbers: set[int] = set()
-        wanted = None if not episode else int(episode)
-        for file in files:
-            own = np.asarray(parquet.read_table(file, columns=["episode_index"])["episode_index"])
-            numbers |= set(own.tolist())
-            if wanted is None and len(numbers) > 1:
-                continue
-            if wanted is not None and wanted not in own:
-                continue
-            table = parquet.read_table(file)
-            keep = own == (next(iter(numbers)) if wanted is None else wanted)
-            for name in (*FEATURES, "frame_index"):
-                if name in table.column_names:
-                    rows.setdefault(name, []).append(np.stack(table[name].to_numpy()[keep]))
-    except Exception as error:  # pyarrow raises many
+        data = dataset.dataset(files, format="parquet")
+        numbers = set(data.to_table(columns=["episode_index"])["episode_index"].to_pylist())
+        wanted = int(episode) if episode else min(numbers)
+        table = data.to_table(filter=dataset.field("episode_index") == wanted)
+        arrays = {
+            name: np.stack(table[name].to_numpy())
+            for name in (*FEATURES, "frame_index")
+            if name in table.column_names and len(table)
+        }
+    except Exception as error:  # pyarrow raises many kinds
         raise TimeSeriesError(
             f"{path}: cannot be read as a LeRobot dataset: {shortened(repr(error))}"
         ) from error
-    if wanted is None and len(numbers) > 1:
+    if not episode and len(numbers) > 1:
         raise TimeSeriesError(
             f"{path}: has {len(numbers)} episodes, {min(numbers)} to {max(numbers)}; choose one, "
             f"as in --topic {min(numbers)}"
         )
-    if not rows:
+    if wanted not in numbers:
         raise TimeSeriesError(f"{path}: has no episode {episode}; it has {listed(sorted(numbers))}")
-    arrays = {name: np.concatenate(parts) for name, parts in rows.items()}
     frames = np.ravel(arrays.pop("frame_index", np.arange(len(next(iter(arrays.values()), ())))))
     columns = Columns(str(path), {"t": frames / fps})
     for feature, array in arrays.items():
@@ -107,10 +99,10 @@ def _add(columns: Columns, feature: str, array: Any, description: dict[str, Any]
         ending = next((x for x in ENDINGS if name.endswith(x)), "")
         if ending and feature in ("observation.state", "action"):
             if feature == "action" and ENDINGS[ending] != "q":
-                continue  # a rate or torque that was asked for
+                continue  # a commanded rate or torque
             kind = kind if feature == "action" else ENDINGS[ending]
-        own = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
-        stated = f" [{own}]" if isinstance(own, str) else ""
+        one = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
+        stated = f" [{one}]" if isinstance(one, str) else ""
         columns.values[column_name(kind, name.removesuffix(ending)) + stated] = array[:, k]
         if not stated:
             columns.unstated[kind] = feature

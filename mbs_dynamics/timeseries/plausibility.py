@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether motion data is in SI units: three plain checks of what was not declared.
+"""Checks that motion data without declared units is in SI units.
 
-1. The clock: its median period and its length.
-2. The rates: positions have the same changes as the integrals of the rates over the clock.
-3. The description: positions are within the limits, and speeds not far beyond them.
+1. The clock: its median period and its duration are plausible.
+2. The rates: positions change like the integrals of the rates.
+3. The description: positions are within the limits, and speeds not far above them.
 
 Data that fails is rejected, never converted. The message states what was found, the likely unit,
 and the option that declares it.
@@ -29,29 +29,29 @@ SHORTEST = 2.0
 """Least length of a recording in s, if its period is shorter than LIKELY."""
 
 LIKELY = (1e-3 / 1.5, 0.2)
-"""Periods in s at which recordings are made, among which a likely unit is looked for."""
+"""Usual periods of recordings in s; a suggested unit leads to one of these."""
 
 FAST = 5.0
-"""Ratio of a speed to the velocity limit that no motion has, however wrong the limits are."""
+"""Largest plausible ratio of a speed to the velocity limit, even if limits are inaccurate."""
 
 BEYOND, INSIDE = 1.0, 0.5
-"""Share of the range by which positions may exceed limits, and least share of rows within. A robot
-that falls or a description with narrow limits is no other unit."""
+"""Share of the range by which positions may exceed their limits, and least share of such rows. It
+accepts robots that fall and descriptions with narrow limits."""
 
 USED = 0.1
-"""Share of its range that some joint uses in a likely unit."""
+"""Least share of its range that some joint uses with a suggested unit."""
 
 AGREE = 0.05
-"""Relative difference between rates and changes of positions that noise and filters explain."""
+"""Largest relative difference between rates and changes of positions, due to noise and filters."""
 
 ALIKE = 0.9
-"""Least coefficient of determination of changes of positions by integrals of the rates."""
+"""Least coefficient of determination between changes of positions and integrals of rates."""
 
 STILL = 1e-3
 """Motion in rad or m below which a joint is at rest."""
 
 GAP = 5.0
-"""Pause, in median periods, that ends a stretch of rows."""
+"""Gap, in median periods, that ends a stretch of rows."""
 
 
 def check(series: TimeSeries, model: Model) -> None:
@@ -67,23 +67,23 @@ def check(series: TimeSeries, model: Model) -> None:
 
 
 def unwrapped(series: TimeSeries, model: Model) -> FloatArray:
-    """Return the positions (N, k) without jumps of whole turns of joints that turn."""
+    """Return the positions (N, k) without jumps by full turns of revolute joints."""
     turning = [model.joints[model.joint_names.index(name)].turns for name in series.joints]
     jumps = np.array(turning, dtype=bool) & (np.abs(np.diff(series.q, axis=0)) > np.pi).any(axis=0)
     return np.where(jumps, np.unwrap(series.q, axis=0), series.q) if jumps.any() else series.q
 
 
 def velocity_ratios(series: TimeSeries, q: FloatArray) -> FloatArray:
-    """Return the ratios (k,) of changes of positions to integrals of the rates over the clock.
+    """Return the ratios (k,) of changes of positions to integrals of the rates over time.
 
-    NaN for joints without rates or at rest, infinite if the rates are not those of the positions,
-    zero if they are zero throughout.
+    They are NaN for joints without rates or at rest, infinite if rates and positions do not agree,
+    and zero if all rates are zero.
     """
     qd = series.qd
     if qd is None:
         return np.full(len(series.joints), np.nan)
     steps, line = np.diff(series.t), np.linspace(-1.0, 1.0, len(q))[:, None]
-    mean = 0.5 * (qd[1:] + qd[:-1])  # over a step, by a cubic through four rates
+    mean = 0.5 * (qd[1:] + qd[:-1])  # over a step, from the cubic through four rates
     mean[1:-1] += (qd[1:-2] + qd[2:-1] - qd[:-3] - qd[3:]) / 24.0
     together = (steps < GAP * np.median(steps))[:, None]
 
@@ -121,8 +121,8 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
             likely.append(f"q=[{unit}]")
     raise series.error(
         f"positions in {series.columns_of('q', far)} are outside the limits of the description: "
-        f"those of {series.joints[j]} are {series.q[:, j].min():.4g} to "
-        f"{series.q[:, j].max():.4g}, its limits are {lower[j]:.4g} to {upper[j]:.4g} "
+        f"{series.joints[j]} is at {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, and "
+        f"its limits are {lower[j]:.4g} to {upper[j]:.4g} "
         f"{'rad' if turning else 'm'}. {_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. "
         "Per cent of the ranges and counts have no unit: convert them"
     )
@@ -176,11 +176,11 @@ def _check_velocities(series: TimeSeries, ratios: FloatArray) -> None:
     if zero:
         found = f"rates in {rates} are zero, although these joints move"
     elif np.isinf(ratios[wrong]).all():
-        found = f"rates in {rates} are not those of the positions"
+        found = f"rates in {rates} do not agree with the positions"
     else:
         first = int(np.flatnonzero(wrong & np.isfinite(ratios))[0])
         rho = ratios[first]
-        found = f"rates in {rates} are {1.0 / rho:.4g} times those of the positions"
+        found = f"rates in {rates} are {1.0 / rho:.4g} times the derivatives of the positions"
         if common is not None and wrong[np.isfinite(ratios)].all():
             likely = _matching("qd", common) + _matching("q", 1.0 / common)
             likely += _matching("t", common)
@@ -223,7 +223,7 @@ def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
 
 
 def _common(ratios: FloatArray) -> float | None:
-    """Return the ratio that more than half of the moving joints have, if there is one."""
+    """Return the ratio of more than half of the moving joints; None if there is none."""
     known = ratios[np.isfinite(ratios) & (ratios > 0.0)]
     if not len(known):
         return None
@@ -233,11 +233,9 @@ def _common(ratios: FloatArray) -> float | None:
 
 
 def _advice(likely: Iterable[str], otherwise: str, *, unused: bool = False) -> str:
-    """Return how to declare a unit."""
+    """Return advice on declaring a unit; ``otherwise`` declares the data right, or ``unused``."""
     likely = list(likely)
-    last = f"--columns {otherwise}" + ("" if unused else " if it is right as it is")
-    if unused:
-        last += ", with which they are not used"
+    last = f"--columns {otherwise} {'to ignore them' if unused else 'if it is right as it is'}"
     if not likely:
         return f"Declare its unit by --columns, or {last}"
     return f"Likely is --columns {' or '.join(likely)}; otherwise declare its unit, or {last}"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -64,17 +65,15 @@ def read_torques(
 ) -> TimeSeries:
     """Return torques over time of all joints of a robot, with positions of zero.
 
-    They are in columns ``tau_<joint>`` or ``<joint>``, or in those that ``columns`` declares.
+    They are in columns ``tau_<joint>`` or ``<joint>``, or in columns that ``columns`` declares.
     Joints without a column have zero torque. Raises ArgumentError for a file without times or
-    torques and for torques that are not finite, UnknownJointError for another joint, and what
-    :meth:`TimeSeries.read` raises.
+    torques and for torques that are not finite, UnknownJointError for an unknown joint, and the
+    errors of :meth:`TimeSeries.read`.
     """
     table = columns_of(path, topic)
-    own = {name: f"tau_{name}" for name in table.values if name in joint_names}
-    declarations = Declarations({**own, **columns})
-    t, given, *_ = quantities(table, declarations.meanings(table.values))
-    if declarations.rate is not None:
-        t = np.arange(len(table)) / declarations.rate
+    bare = {name: f"tau_{name}" for name in table.values if name in joint_names}
+    declared = Declarations({**bare, **columns})
+    t, given, *_ = quantities(table, declared, declared.meanings(table.values))
     torques = given["tau"]
     if t is None or not torques:
         raise ArgumentError(
@@ -82,7 +81,7 @@ def read_torques(
             f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
             f"--columns; the file has {listed(list(table.values))}"
         )
-    if set(torques) & set(joint_names):  # a slip in one of the names is no other robot
+    if set(torques) & set(joint_names):  # the names are those of this robot, so all must exist
         UnknownJointError.check(torques, joint_names)
     else:
         pairs = matched(str(path), tuple(torques), joint_names)
@@ -100,7 +99,7 @@ def merged(
 ) -> TimeSeries:
     """Return the series of samples (time, {joint: (position, velocity, effort)}) in SI units.
 
-    Each sample may have any of the joints, and NaN for what is unknown.
+    A sample may have only some of the joints, and NaN for unknown values.
     """
     rows: dict[str, dict[float, Sequence[float]]] = {}
     for t, joints in samples:
@@ -114,15 +113,13 @@ def merged(
 
 
 def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
-    """Return the time series of columns, by the meanings that their names and the user state."""
+    """Return the time series of columns, by their names and the declarations of the user."""
     meanings = declared.meanings(columns.values)
-    t, given, units, sources = quantities(columns, meanings)
-    if declared.rate is not None:
-        t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
-    elif not timed:
+    t, given, units, sources = quantities(columns, declared, meanings)
+    if not timed and declared.rate is None:
         t, units = np.arange(float(len(columns))), units | {"t"}
     for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
-        columns.notes.append(f"no positions of {name}: it was left out")
+        columns.notes.append(f"{name} has no positions and was left out")
         for of_joint in given.values():
             of_joint.pop(name, None)
     for kind, called in columns.unstated.items():
@@ -146,11 +143,11 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
     for kind in KINDS[1:]:
         if given[kind]:
             arrays[kind] = np.column_stack([given[kind].get(name, absent) for name in joints])
-    further = {
-        name: columns.numbers(name)
-        for name, one in meanings.items()
-        if _further(columns, name, one)
-    }
+    further = {}
+    for name, one in meanings.items():
+        if not one.kind:
+            with suppress(TimeSeriesError):  # a column of text
+                further[name] = columns.numbers(name)
     keep, notes = _complete(columns.name, t, given, sources)
     return TimeSeries(
         t[keep],
@@ -168,13 +165,13 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
 def _names(
     columns: Columns, given: dict[str, dict[str, FloatArray]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the positions, and those of the joints, which have the rates.
+    """Return the names of the columns of positions, and of the joints, which have the rates.
 
-    They differ where joints have several coordinates, such as ``base[0]`` to ``base[6]``.
+    They differ for joints with several coordinates, such as ``base[0]`` to ``base[6]``.
     """
     positions = tuple(given["q"])
     for name in [name for name in given["goal"] if name not in positions]:
-        columns.notes.append(f"the goals of {name}, which has no position, were left out")
+        columns.notes.append(f"{name} has goals but no positions, and was left out")
         del given["goal"][name]
     rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
     several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
@@ -185,31 +182,21 @@ def _names(
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
         called = column_name(kind, unknown[0])
         raise TimeSeriesError(
-            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
-            f"those of {listed(positions)}. Declare whose it is, as in --columns "
+            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position of it; joints "
+            f"with positions are {listed(positions)}. Declare its joint, as in --columns "
             f"{called}={column_name(kind, positions[0])}, or {called}=none if it is not to be used"
         )
     return positions, joints
 
 
-def _further(columns: Columns, name: str, meaning: Meaning) -> bool:
-    """Return whether a column is none of the quantities, and holds numbers."""
-    if meaning.kind:
-        return False
-    try:
-        columns.numbers(name)
-    except TimeSeriesError:
-        return False
-    return True
-
-
 def quantities(
-    columns: Columns, meanings: Mapping[str, Meaning]
+    columns: Columns, declared: Declarations, meanings: Mapping[str, Meaning]
 ) -> tuple[FloatArray | None, dict[str, dict[str, FloatArray]], set[str], dict[str, str]]:
-    """Return times (N,), columns by quantity and joint in SI units, and declared quantities.
+    """Return (t, given, units, sources).
 
-    Also the names of the columns in the file, by ``t`` and those of :func:`column_name`. Raises
-    TimeSeriesError if two columns have the same meaning.
+    ``t`` (N,) are the times, ``given`` columns in SI units by quantity and joint, ``units`` the
+    quantities with declared units, and ``sources`` the names in the file by those of
+    :func:`column_name`. Raises TimeSeriesError if two columns have the same meaning.
     """
     given: dict[str, dict[str, FloatArray]] = {kind: {} for kind in KINDS}
     sources: dict[str, str] = {}
@@ -222,8 +209,8 @@ def quantities(
         if key in sources:
             what = one.kind if one.kind == "t" else f"{one.kind} of {one.joint}"
             raise TimeSeriesError(
-                f"{columns.name}: {sources[key]!r} and {name!r} are both {what}; declare which is "
-                f"not used, as in --columns {quoted(name)}=none"
+                f"{columns.name}: {sources[key]!r} and {name!r} are both {what}; declare which "
+                f"one is not used, as in --columns {quoted(name)}=none"
             )
         sources[key] = name
         stated[one.kind] = stated.get(one.kind, True) and one.declared
@@ -234,13 +221,15 @@ def quantities(
             raise TimeSeriesError(f"{columns.name}: {name!r} names no joint")
         else:
             given[one.kind][one.joint] = values
-    declared = {kind for kind, every in stated.items() if every}
-    declared |= {f"angle of {one.joint}" for one in meanings.values() if one.angle}
-    return t, given, declared, sources
+    units = {kind for kind, every in stated.items() if every}
+    units |= {f"angle of {one.joint}" for one in meanings.values() if one.angle}
+    if declared.rate is not None:
+        t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
+    return t, given, units, sources
 
 
 def _check_order(name: str, column: str, t: FloatArray) -> None:
-    """Raise TimeSeriesError for times that do not increase, as of a clock that is too coarse."""
+    """Raise TimeSeriesError for times that do not increase, such as those of a coarse clock."""
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if not len(late):
         return
@@ -248,8 +237,8 @@ def _check_order(name: str, column: str, t: FloatArray) -> None:
     rate = f"{(len(t) - 1) / length:.4g}" if length > 0.0 else "RATE"
     raise TimeSeriesError(
         f"{name}: {quoted(column)} does not increase in {len(late)} rows, such as "
-        f"{t[row]:.12g} s, then {t[row + 1]:.12g} s. If the clock is coarser than the rows, which "
-        f"have equal periods, declare it by --columns t=rows/{rate}"
+        f"{t[row]:.12g} s, then {t[row + 1]:.12g} s. If the rows have equal periods and the clock "
+        f"is too coarse, declare their rate, as in --columns t=rows/{rate}"
     )
 
 
@@ -259,7 +248,7 @@ def _complete(
     arrays: Mapping[str, Mapping[str, FloatArray]],
     sources: Mapping[str, str],
 ) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return the rows (N,) in which no value is missing, and a note on the others."""
+    """Return a mask (N,) of rows without missing values, and a note on the others."""
     time = sources.get("t", "t")
     given = {time: t} | {
         sources[column_name(kind, joint)]: x

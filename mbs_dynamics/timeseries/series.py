@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The type of motion data: times, and positions, rates and torques of joints at these times."""
+"""The type of motion data: positions, rates and torques of joints over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.model.model import Model
 
 KINDS = ("q", "qd", "qdd", "tau", "goal")
-"""Arrays with a column for each joint, in the order in which they are written."""
+"""Names of the arrays with a column for each joint, in the order in files."""
 
 
 class TimeSeriesError(ArgumentError):
@@ -29,8 +29,8 @@ class TimeSeriesError(ArgumentError):
 class TimeSeries:
     """Times, and positions, rates, accelerations, torques and goals of joints, in SI units.
 
-    All arrays are finite and read-only. A column of those but ``q`` may be NaN
-    throughout: that of a joint of which the quantity was not measured.
+    All arrays are finite and read-only. Only the column of a joint whose quantity was not measured
+    is NaN throughout, in any array but ``q``.
 
     Raises TimeSeriesError, which names the array, for wrong shapes, values that are not finite, or
     times that do not increase.
@@ -39,32 +39,31 @@ class TimeSeries:
     t: FloatArray
     """(N,) times in s, increasing."""
     joints: tuple[str, ...]
-    """k different names."""
+    """k unique names."""
     q: FloatArray
     """(N, k) positions in rad or m; (N, nq) with ``positions``."""
     qd: FloatArray | None = None
-    """(N, k) rates in rad/s or m/s; None if they were not measured."""
+    """(N, k) rates in rad/s or m/s; None, as below, if no joint has any."""
     qdd: FloatArray | None = None
     """(N, k) accelerations in rad/s^2 or m/s^2."""
     tau: FloatArray | None = None
     """(N, k) torques in N m or forces in N."""
     goal: FloatArray | None = None
-    """(N, k) positions in rad or m that drives were told to go to."""
+    """(N, k) commanded positions in rad or m."""
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     """Further columns (N,) by name, such as energies or readings of a drive."""
     positions: tuple[str, ...] = ()
-    """Names of the nq columns of q, where joints have more coordinates than rates; if not given,
-    those of the joints."""
+    """Names of the nq columns of q for joints with more coordinates than rates; by default those
+    of the joints."""
     name: str = ""
     """Name of the file, for messages."""
     notes: tuple[str, ...] = ()
     """Notes on data that were left out when the file was read."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Names of columns in the file by those that they have here, such as ``q_joint1``; for
-    messages."""
+    """Names of columns in the file by their names here, such as ``q_joint1``; for messages."""
     declared: frozenset[str] = frozenset()
-    """Quantities, such as ``t`` or ``tau``, of which the unit was declared, and ``angle of
-    <joint>`` for joints with a declared unit of an angle."""
+    """Quantities with a declared unit, such as ``t`` or ``tau``, and ``angle of <joint>`` for
+    joints with a declared unit of angle."""
 
     def __post_init__(self) -> None:
         joints = tuple(self.joints)
@@ -98,7 +97,7 @@ class TimeSeries:
     def _array(
         self, name: str, value: Any, shape: tuple[int | None, ...], *, absent: bool = False
     ) -> FloatArray:
-        """Return a read-only copy of an array; columns may be NaN throughout with ``absent``."""
+        """Return a checked, read-only copy; with ``absent``, whole columns may be NaN."""
         try:
             array = checks.real(name, value)
         except ArgumentError as error:
@@ -139,25 +138,25 @@ class TimeSeries:
         """Return the motion data in a file.
 
         .csv, .tsv, .txt: a header, then numbers. .npz: arrays. .db3, .mcap, .bag or a folder: joint
-        states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
-        dataset, of which ``topic`` is the number of the episode. .yaml: the points of a
-        JointTrajectory. ``columns`` declares names and units, as ``{"q": "[deg]"}``. Without
-        ``timed`` the rows are still poses: a table needs no time, and t counts them.
+        states in a ROS bag, on ``topic`` if there are several topics. .parquet or a folder: a
+        LeRobot dataset, where ``topic`` is the number of the episode. .yaml: the points of a
+        JointTrajectory. ``columns`` declares names and units, such as ``{"q": "[deg]"}``. Without
+        ``timed`` the rows are still poses: no time is needed, and t is the number of the row.
 
-        Rows in which a value is missing are left out, and counted in ``notes``; a joint whose rates
-        or torques are all missing, or have no column, has none (NaN). Raises TimeSeriesError for a
-        file that cannot be read, with the option that declares what is lacking.
+        Rows with missing values are left out, with a note in ``notes``. Rates or torques of a joint
+        that are all missing, or have no column, are NaN. Raises TimeSeriesError for a file that
+        cannot be read, with the option that declares missing information.
         """
         from mbs_dynamics.timeseries.reading import read
 
         return read(path, columns=columns, topic=topic, timed=timed)
 
     def write(self, path: str | Path) -> None:
-        """Write a file .csv or .npz, which ``read`` reads.
+        """Write a .csv or .npz file, which ``read`` reads.
 
         A CSV file has the columns ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``,
-        ``tau_<joint>``, ``goal_<joint>`` and the further ones, without those that were not
-        measured. A .npz file has the arrays by their names here, and ``joints``. Raises
+        ``tau_<joint>``, ``goal_<joint>`` and the further ones; quantities that were not measured
+        have none. A .npz file has the arrays by their names here, and ``joints``. Raises
         TimeSeriesError for another ending, or a file that cannot be written.
         """
         from mbs_dynamics.timeseries.tables import write
@@ -185,9 +184,9 @@ class TimeSeries:
     def of(self, model: Model) -> TimeSeries:
         """Return the joints of a model that are in the series, in the order of the model.
 
-        Names match as wholes, or without a common prefix or suffix of whole words. What was not
-        declared is taken for SI units, which must be plausible: the clock, the rates as those of
-        the positions, and the limits of the description. Raises TimeSeriesError, with the option
+        Names must be equal, or equal without a common prefix or suffix of whole words. Undeclared
+        units are SI, which is checked: the clock, the rates against the positions, and the
+        positions against the limits of the description. Raises TimeSeriesError, with the option
         that declares the unit; UnknownJointError if none of the joints is in the model.
         """
         from mbs_dynamics.timeseries.joints import matched
@@ -196,15 +195,15 @@ class TimeSeries:
         if any(joint.nv > 1 for joint in model.joints):
             valid = position_names(model.joints), velocity_names(model.joints)
             if (self.positions, self.joints) != valid:
-                raise self.error(f"valid: the joints of the model, {listed(valid[0])}")
+                raise self.error(f"must have the coordinates of the model, {listed(valid[0])}")
             return self
         pairs = matched(self.name, self.joints, model.joint_names, self.sources)
         for joint, name in pairs.items():
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
                 column = self.column(f"q_{name}")
                 raise self.error(
-                    f"{joint} slides, but the unit of {column!r} is declared as that of an angle. "
-                    f"Declare its own, as in --columns {column}=q_{joint}[m]"
+                    f"{joint} slides, but the declared unit of {column!r} is one of angle. "
+                    f"Declare a length, as in --columns {column}=q_{joint}[m]"
                 )
         sources = {"t": self.column("t")} | {
             f"{kind}_{joint}": self.column(f"{kind}_{name}")
@@ -218,11 +217,11 @@ class TimeSeries:
         return series
 
     def column(self, name: str) -> str:
-        """Return the name in the file of the column that is called ``name`` here."""
+        """Return the name in the file of the column ``name``."""
         return self.sources.get(name, name)
 
     def columns_of(self, kind: str, which: Iterable[Any]) -> str:
-        """Return the names in the file of a quantity of the joints of a mask (k,), for messages."""
+        """Return, for messages, the columns in the file of a quantity of the joints of a mask."""
         chosen = [name for name, one in zip(self.joints, which, strict=True) if one]
         return listed(quoted(self.column(f"{kind}_{name}")) for name in chosen)
 
@@ -237,7 +236,7 @@ def labelled(
 ) -> str:
     """Return the names of the joints of a mask (k,), separated by commas, for messages.
 
-    Columns are stated where their names differ from those of the grammar.
+    A column is stated if its name differs from ``<kind>_<joint>``.
     """
     return ", ".join(
         name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of text (.csv) and archives of arrays (.npz): their columns by name, and both written."""
+"""Reading and writing of tables of text (.csv) and archives of arrays (.npz)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from mbs_dynamics.timeseries.columns import column_name, number, parsed
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 
 SEPARATORS = ",;\t"
-"""Separators of the cells of a table beside blanks; all but the comma allow decimal commas."""
+"""Separators of cells besides spaces; all but the comma allow decimal commas."""
 
 MISSING = ("", "nan", "na", "n/a", "null", "none")
-"""Cells without a number, in lower case."""
-
+"""Cells of missing values, in lower case."""
 
 WRITTEN = (".csv", ".npz")
-"""Endings of files of motion data that are written."""
+"""Endings of the files of motion data that can be written."""
 
 
 class Columns:
@@ -34,19 +33,19 @@ class Columns:
         self.name = name
         self.values = values
         self.lines: list[int] = []
-        """Numbers of the rows in the file; those of the rows themselves if empty."""
+        """Line of the file for each row of cells; empty for arrays of numbers."""
         self.comma = False
         """Whether cells have decimal commas."""
         self.notes: list[str] = []
-        """What was left out."""
+        """Notes on data that were left out."""
         self.unstated: dict[str, str] = {}
-        """Quantities of which no unit is known, and what they are called in the file."""
+        """Quantities without a stated unit, with their names in the file."""
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values()), ()))
 
     def numbers(self, name: str) -> FloatArray:
-        """Return a column (N,) of numbers, NaN where one is missing, or raise TimeSeriesError."""
+        """Return a column (N,) of numbers, NaN for missing values, or raise TimeSeriesError."""
         column = self.values[name]
         if isinstance(column, np.ndarray):
             return column.astype(np.float64)
@@ -63,9 +62,9 @@ class Columns:
 def read_csv(path: Path) -> Columns:
     """Return the columns of a table: a line of names, then lines of numbers.
 
-    Cells are separated by commas, semicolons, tabs or blanks. Lines that begin with ``#`` are
-    comments, except that the names may follow the last ``#`` before the numbers. Raises
-    TimeSeriesError, with the number of the line.
+    Cells are separated by commas, semicolons, tabs or spaces. Lines that begin with ``#`` are
+    comments, but the last one before the numbers may be the header. Raises TimeSeriesError, with
+    the number of the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -98,7 +97,7 @@ def read_csv(path: Path) -> Columns:
         pass
     table_lines, rows = [k for k, _ in lines[1:]], _cells(path, body, separator)
     if len(rows) != len(body):
-        raise TimeSeriesError(f"{path}: has cells of several lines")
+        raise TimeSeriesError(f"{path}: has cells with line breaks")
     for line, row in zip(table_lines, rows, strict=True):
         while len(row) > len(names) and not row[-1].strip():
             row.pop()
@@ -121,9 +120,9 @@ def _cells(path: Path, lines: list[str], separator: str) -> list[list[str]]:
 def read_npz(path: Path) -> Columns:
     """Return the columns of an archive of arrays.
 
-    Arrays (N,) are columns; an array (N, k) is k columns ``<name>_<joint>``, with the names in the
-    array ``joints`` or ``joint_names``, or else the numbers from 1 on. Raises TimeSeriesError for a
-    file that is damaged, for objects, and for arrays of other shapes.
+    Arrays (N,) are columns. An array (N, k) is k columns ``<name>_<joint>``, with names from the
+    array ``joints`` or ``joint_names``, or else numbers from 1. Raises TimeSeriesError for a
+    damaged file, for pickled objects, and for arrays of other shapes.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -151,14 +150,14 @@ def read_npz(path: Path) -> Columns:
             names = positions if name == "q" else joints
             if names and len(names) != array.shape[1] and parsed(name).kind:
                 raise TimeSeriesError(
-                    f"{path}: {name} is {array.shape}; there are {len(names)} names of joints"
+                    f"{path}: {name} has shape {array.shape}; there are {len(names)} joint names"
                 )
             if len(names) != array.shape[1]:
                 names = [str(k + 1) for k in range(array.shape[1])]
             values |= {column_name(name, joint): array[:, k] for k, joint in enumerate(names)}
         elif array.ndim and parsed(name).kind:
             raise TimeSeriesError(
-                f"{path}: {name} is {array.shape}; must be ({count},) or ({count}, joints)"
+                f"{path}: {name} has shape {array.shape}; must be ({count},) or ({count}, joints)"
             )
     return Columns(str(path), values)
 
@@ -184,15 +183,15 @@ def write(series: TimeSeries, path: str | Path) -> None:
 
 
 def _write_csv(series: TimeSeries, kinds: dict[str, FloatArray], file: Any) -> None:
-    head, columns = ["t"], [series.t]
+    header, columns = ["t"], [series.t]
     for kind, array in kinds.items():
         names = series.positions if kind == "q" else series.joints
         for name, column in zip(names, array.T, strict=True):
             if len(column) == 0 or not np.isnan(column).all():
-                head.append(column_name(kind, name))
+                header.append(column_name(kind, name))
                 columns.append(column)
-    head += series.columns
+    header += series.columns
     columns += series.columns.values()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(head)
+    writer.writerow(header)
     writer.writerows([repr(float(x)) for x in row] for row in np.column_stack(columns))

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a trajectory_msgs/JointTrajectory as YAML, as ``ros2 topic pub`` takes it."""
+"""A trajectory_msgs/JointTrajectory as YAML, in the form of ``ros2 topic pub``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mbs_dynamics.timeseries.tables import Columns
 from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TRAJECTORIES = (".yaml", ".yml")
-"""Endings of files of trajectories."""
+"""Endings of trajectory files."""
 
 FIELDS = {"q": "positions", "qd": "velocities", "qdd": "accelerations"}
 """Fields of a point by quantity."""
 
 
 def trajectory_yaml(series: TimeSeries, lead: float) -> str:
-    """Return the rows of motion data as points, of which that at t = 0 is due after ``lead`` s."""
+    """Return the rows of motion data as points; the point at t = 0 is due after ``lead`` s."""
     points = []
     known = {field: x for kind, field in FIELDS.items() if (x := getattr(series, kind)) is not None}
     for k, t in enumerate(series.t + lead):
@@ -37,7 +37,7 @@ def trajectory_yaml(series: TimeSeries, lead: float) -> str:
 
 
 def read_trajectory(path: Path) -> Columns:
-    """Return the points of a file that :func:`trajectory_yaml` wrote, or of such a message.
+    """Return the points of a JointTrajectory in a YAML file.
 
     Raises TimeSeriesError for other contents.
     """

@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page that shows robots and motions in the browser.
 
+A ``page`` draws the scenes of a source: controls (``posing``), a motion (``playback``) or ROS
+topics. Each of the ``layers`` makes ``drawings`` of a ``scene``, a robot in a state, and a
+``canvas`` draws them and the ``meshes`` with viser, before the ``cameras`` of a ``server`` for this
+machine only.
+
 :func:`show` and :func:`play` import viser and trimesh, of the extra ``view``, when they are called.
 """
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots and drawings in the scene of viser."""
+"""Robots and drawings in a scene of viser."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bodies:
         self._poses: FloatArray | None = None
 
     def path(self, body: int) -> str:
-        """Return the name of the node of a body in the scene, and add it if it is missing."""
+        """Return the scene node name of a body; add the node if it does not exist."""
         name = f"/{self._name}/{body}"
         if body not in self.frames:
             frame = self._scene.add_frame(name, show_axes=False)
@@ -65,7 +65,7 @@ class Bodies:
 
 
 class Meshes:
-    """Meshes of a robot, which are sent to the page when they are first shown."""
+    """Meshes of a robot, which are sent to the browser when they are first shown."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Meshes:
         parts: Callable[[], Iterable[Part]],
         picked: Callable[[Part], None] | None = None,
     ) -> None:
-        """``picked`` is called with a part that is clicked."""
+        """Keep the meshes that ``parts`` returns; ``picked`` is called with a clicked part."""
         self._scene, self._bodies, self._name = scene, bodies, name
         self._parts, self._picked = parts, picked
         self.handles: list[Any] = []
@@ -96,19 +96,19 @@ class Meshes:
 
 
 class Canvas:
-    """Named drawings in a scene. Existing objects are moved rather than replaced, for speed."""
+    """Named drawings in a scene. Existing objects are moved instead of replaced, for speed."""
 
     def __init__(self, scene: Any, bodies: Bodies, size: float) -> None:
         self._scene, self._bodies, self._size = scene, bodies, size
-        self._lock = threading.Lock()  # the page and its clicks draw in threads of their own
+        self._lock = threading.Lock()  # the page and its clicks draw in separate threads
         self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
 
     def handles(self, name: str) -> list[Any]:
-        """Return viser's objects of the drawings of a name."""
+        """Return the viser handles of the drawings with a name."""
         return [handle for _, handles in self._drawn.get(name, []) for handle in handles]
 
     def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
-        """Replace the drawings of a name."""
+        """Replace the drawings with a name."""
         with self._lock:
             self._replace(name, drawings)
 
@@ -192,7 +192,7 @@ def wxyz(rotations: FloatArray) -> FloatArray:
 
 
 def _key(drawing: Drawing) -> object:
-    """Return a key that is equal for two drawings if one can be moved to replace the other."""
+    """Return a key; drawings with equal keys have the same viser objects, which can be moved."""
     if isinstance(drawing, Fixed):
         return drawing.body, _key(drawing.drawing)
     if isinstance(drawing, Labels):
@@ -211,9 +211,9 @@ def _scales(drawing: Ellipsoids | Discs) -> FloatArray:
 
 
 def _arrows_of(drawing: Arrows | Frames) -> tuple[FloatArray, Any, tuple[float, float, float]]:
-    """Return points (k, 2, 3) and colours (k, 3) of arrows, or of the axes of frames.
+    """Return points (k, 2, 3), colours (k, 3) and sizes of arrows, or of the axes of frames.
 
-    Also their sizes relative to the robot: radii of shaft and head, and length of the head.
+    The sizes are shaft radius, head radius and head length relative to the robot.
     """
     if isinstance(drawing, Arrows):
         return drawing.points, _bytes(drawing.colours), (0.006, 0.014, 0.04)
@@ -225,7 +225,7 @@ def _arrows_of(drawing: Arrows | Frames) -> tuple[FloatArray, Any, tuple[float, 
 
 
 def _bytes(colours: FloatArray) -> Any:
-    """Return sRGB colours in the linear encoding that viser expects of batched objects."""
+    """Return sRGB colours in the linear encoding that viser expects for batched objects."""
     srgb = np.asarray(colours, dtype=float)
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return np.round(255.0 * linear).astype(np.uint8)

@@ -56,7 +56,7 @@ class Arrows(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Straight lines."""
+    """Line segments."""
 
     points: FloatArray
     """(k, 2, 3): both ends."""
@@ -79,11 +79,11 @@ class Labels(NamedTuple):
     """(k, 3)."""
     texts: tuple[str, ...]
     rank: float = 0.0
-    """Labels of a higher rank are placed first; others give way to them."""
+    """Labels with a higher rank are placed first; others are moved or omitted."""
 
 
 class Fixed(NamedTuple):
-    """A drawing in the frame of a body, with which it moves."""
+    """A drawing in the frame of a body, which moves with the body."""
 
     body: int
     drawing: Ellipsoids | Discs | Arrows | Lines | Frames | Labels

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of motion data, by matplotlib, of the extra ``plot``."""
+"""Figures of motion data with matplotlib, which is in the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -19,18 +19,7 @@ from mbs_dynamics.integrate import Event
 from mbs_dynamics.timeseries import TimeSeries
 
 FIGURES = (".png", ".svg", ".pdf")
-"""Kinds of files of figures."""
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise missing_extra("figures need matplotlib", "plot", error) from error
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
+"""File endings of figures."""
 
 
 class Panel(NamedTuple):
@@ -43,7 +32,7 @@ class Panel(NamedTuple):
 
 
 def panels_of(series: TimeSeries) -> list[Panel]:
-    """Return the panels of what motion data contains: positions, rates, torques and energies."""
+    """Return panels of the quantities in motion data: positions, rates, torques and energies."""
     panels = [Panel("position, rad or m", series.positions, series.q)]
     for label, values in (("rate, rad/s or m/s", series.qd), ("torque, N m or N", series.tau)):
         if values is not None and not np.isnan(values).all():
@@ -61,16 +50,19 @@ def write_figure(
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
 
     Missing quantities have no panel. Events are vertical lines. Raises ArgumentError for another
-    kind of file, BackendError without matplotlib.
+    file ending, BackendError without matplotlib.
     """
     target = Path(path)
     if target.suffix not in FIGURES:
         raise ArgumentError(f"path must end in {', '.join(FIGURES)}; got {str(path)!r}")
-    plt, panels = _pyplot(), panels_of(series)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("figures need matplotlib", "plot", error) from error
+    panels = panels_of(series)
     rows, columns = math.ceil(len(panels) / 2), min(len(panels), 2)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=(11, 6.5), sharex=True, squeeze=False, layout="constrained"
-    )
+    figure: Any = Figure(figsize=(11, 6.5), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     styles = [{"color": c, "ls": ls} for ls in ("-", "--", ":", "-.") for c in CURVES]
     legends: dict[tuple[str, ...], list[Any]] = {}
     for axes, (label, names, values) in zip(grid.flat, panels, strict=False):
@@ -78,7 +70,7 @@ def write_figure(
         lines = [axes.plot(series.t, y, lw=1.0, **style)[0] for y, style in pairs]
         axes.set_ylabel(label)
         axes.set_xlabel("time, s")
-        axes.tick_params(labelbottom=True)  # also above a place without a panel
+        axes.tick_params(labelbottom=True)  # also where there is no panel below
         if names in (series.positions, series.joints):
             legends.setdefault(names, lines)
         else:
@@ -86,9 +78,10 @@ def write_figure(
     for axes in grid.flat[len(panels) :]:
         axes.remove()
     for (names, lines), what in zip(legends.items(), ("positions", "rates"), strict=False):
-        head = what if len(legends) > 1 else None
+        title_of = what if len(legends) > 1 else None
         place = f"outside right {'lower' if what == 'rates' else 'upper'}"
-        figure.legend(lines, names, loc=place, title=head, fontsize=7, ncols=1 + len(names) // 33)
+        columns = 1 + len(names) // 33
+        figure.legend(lines, names, loc=place, title=title_of, fontsize=7, ncols=columns)
     event_names = list(dict.fromkeys(event.name for event in events))
     marks = dict(zip(event_names, itertools.cycle(styles[len(CURVES) :]), strict=False))
     named: dict[str, Any] = {}
@@ -100,4 +93,3 @@ def write_figure(
         figure.legend(marked, list(named), loc="outside lower center", fontsize=7, ncols=4)
     figure.suptitle(", ".join(filter(None, (title, series.name))))
     figure.savefig(target, dpi=120)
-    plt.close(figure)

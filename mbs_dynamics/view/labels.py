@@ -1,55 +1,30 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Placement of text labels so that none covers another in the picture of a camera."""
+"""Placement of text labels without overlaps in the picture of a camera."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.view.cameras import Camera
 from mbs_dynamics.view.drawings import Drawing, Fixed, Labels
 
 CHARACTER, ROW = 5.2, 15.0
 """Width of a character and height of a label in pixels, with margins."""
 
 ROWS = 8
-"""Rows by which a label is moved at most."""
-
-
-class Camera(NamedTuple):
-    """A pinhole camera whose picture is level."""
-
-    position: FloatArray
-    """(3,) in m."""
-    look_at: FloatArray
-    """(3,) point in the middle of the picture, in m."""
-    fov: float
-    """Vertical field of view in rad."""
-    height: float
-    """Height of the picture in pixels."""
-
-    def axes(self) -> FloatArray:
-        """Return the directions (3, 3) to the right, up and forward, one in each row."""
-        forward = self.look_at - self.position
-        right = np.cross(forward, [0.0, 0.0, 1.0])
-        up = np.cross(right, forward)
-        return np.stack([axis / np.linalg.norm(axis) for axis in (right, up, forward)])
-
-    def pixels_per_metre(self, depth: float) -> float:
-        """Return the scale of the picture at a distance in m in front of the camera."""
-        return float(0.5 * self.height / (depth * np.tan(0.5 * self.fov)))
+"""Largest number of rows by which a label is moved."""
 
 
 def arranged(
     camera: Camera, layers: Sequence[list[Drawing]], poses: FloatArray
 ) -> list[list[Drawing]]:
-    """Return the drawings of layers with labels that do not cover each other.
+    """Return the drawings of layers with labels that do not overlap.
 
-    ``poses`` (nb, 4, 4) are those of the bodies to which labels are fixed. Labels of a higher rank
-    are placed first.
+    ``poses`` (nb, 4, 4) are the poses of the bodies. Labels with a higher rank are placed first.
     """
     result, layout = [list(drawings) for drawings in layers], LabelLayout(camera)
     found = []
@@ -71,12 +46,12 @@ def arranged(
 
 
 class LabelLayout:
-    """The labels of one picture. Those placed first have precedence."""
+    """The labels of one picture. Labels that are placed first have precedence."""
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
         self._taken: list[tuple[float, float, float]] = []
-        """Left, right and upper ends in pixels of the labels so far."""
+        """Left, right and upper edge in pixels of each placed label."""
 
     def place(self, labels: Labels) -> Labels:
         """Return the labels, moved up or down to the nearest free row.
@@ -97,13 +72,13 @@ class LabelLayout:
         return Labels(np.array(places).reshape(-1, 3), tuple(texts))
 
     def _free(self, left: float, top: float, width: float) -> float | None:
-        """Take the nearest free row for a label and return its shift in pixels, or None."""
-        beside = [upper for start, end, upper in self._taken if start < left + width and left < end]
-        touching = [upper + side * ROW for upper in beside for side in (1.0, -1.0)]
-        for row in sorted([top, *touching], key=lambda row: abs(row - top)):
+        """Reserve the nearest free row for a label and return its shift in pixels, or None."""
+        near = [upper for start, end, upper in self._taken if start < left + width and left < end]
+        adjacent = [upper + side * ROW for upper in near for side in (1.0, -1.0)]
+        for row in sorted([top, *adjacent], key=lambda row: abs(row - top)):
             if abs(row - top) > ROWS * ROW:
                 return None
-            if all(abs(row - upper) >= ROW - 1e-6 for upper in beside):
+            if all(abs(row - upper) >= ROW - 1e-6 for upper in near):
                 self._taken.append((left, left + width, row))
                 return row - top
         return None

@@ -44,14 +44,14 @@ AXIS = 0.5
 """Half the length in m of the screw axis of a twist, for robots of 1 m and more."""
 
 LEAST_LENGTH = 0.01
-"""Shorter arrows, in m, are not drawn."""
+"""Length in m below which an arrow is not drawn."""
 
 SHARES = (BLUE, YELLOW, RED)
-"""Colours of torques from none to their limit."""
+"""Colours of torques from zero to their limit."""
 
 LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.1
-"""Torques below the first share of their limit, which would read 0 %, or below the second of the
-largest share have no label."""
+"""Torques have no label below this share of their limit, which would read 0 %, or if their share is
+below LEAST_OF_LARGEST times the largest one."""
 
 
 def body_frames(scene: Scene) -> list[Drawing]:
@@ -80,7 +80,7 @@ def joint_names(scene: Scene) -> list[Drawing]:
 
 
 def frame_names(scene: Scene) -> list[Drawing]:
-    """Return the names of links and other frames that move, at their origins."""
+    """Return the names of moving links and frames, at their origins."""
     return [
         Fixed(frame.body, Labels(frame.placement[None, :3, 3], (frame.name,)))
         for frame in scene.model.frames.values()
@@ -89,7 +89,7 @@ def frame_names(scene: Scene) -> list[Drawing]:
 
 
 def centres_of_mass(scene: Scene) -> list[Drawing]:
-    """Return balls at the centres of mass of the bodies, of volumes proportional to the masses."""
+    """Return balls at the centres of mass, with volumes proportional to the masses."""
     massive = scene.drawn.massive
     if not massive:
         return []
@@ -115,7 +115,7 @@ def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
 def torque_discs(scene: Scene) -> list[Drawing]:
     """Return a disc about each joint; radius and colour show the torque as a share of the limit.
 
-    Discs of joints without a limit are grey and as large as at a limit of ``UNLIMITED``.
+    Discs of joints without a limit are grey and sized for a limit of ``UNLIMITED``.
     """
     drawings: list[Drawing] = []
     for k, i, turned in scene.drawn.joints:
@@ -131,7 +131,7 @@ def torque_discs(scene: Scene) -> list[Drawing]:
 def torque_labels(scene: Scene) -> list[Drawing]:
     """Return the torque of each loaded joint, and its share of the limit if there is one.
 
-    Labels are beside the discs, along the joint axes, those of the largest shares first.
+    Labels are next to the discs, along the joint axes. The largest shares have the highest rank.
     """
     joints, shares = scene.drawn.joints, scene.shares
     largest = max((float(shares[k]) for k, _, _ in joints), default=0.0)
@@ -165,7 +165,7 @@ def disc_radius(scene: Scene) -> float:
 
 
 def screw(scene: Scene) -> list[Drawing]:
-    """Return the screw axis of the twist of the body, centred at the point nearest to the body."""
+    """Return the screw axis of the twist of the body, centred at its point nearest to the body."""
     axis = screw_axis(scene.twist("spatial"))
     if not axis.direction.any():
         return []
@@ -175,7 +175,7 @@ def screw(scene: Scene) -> list[Drawing]:
 
 
 def _nearest(axis: ScrewAxis, point: FloatArray) -> FloatArray:
-    """Return the point (3,) of a screw axis nearest to a point; the point for a translation."""
+    """Return the point (3,) of a screw axis nearest to a point; for a translation, the point."""
     start = axis.point if axis.rate else point
     return np.asarray(start + (axis.direction @ (point - start)) * axis.direction)
 
@@ -183,9 +183,9 @@ def _nearest(axis: ScrewAxis, point: FloatArray) -> FloatArray:
 def twist(scene: Scene) -> list[Drawing]:
     """Return the screw axis, and the twist of the body in the chosen representation.
 
-    The angular and the linear velocity are arrows from the point at which the representation
-    measures them, 0.3 m per rad/s or m/s for a robot of 1 m, with the axes in which it resolves the
-    linear velocity.
+    The angular and the linear velocity are arrows from the reference point of the representation,
+    0.3 m per rad/s or m/s for a robot of 1 m, with the axes in which it resolves the linear
+    velocity.
     """
     axis = screw_axis(scene.twist("spatial"))
     if not axis.direction.any():
@@ -223,7 +223,7 @@ def jacobian_columns(scene: Scene) -> list[Drawing]:
 
 
 def velocity_layer(scene: Scene) -> list[Drawing]:
-    """Return the velocity and the force ellipsoid of the body, for unit rates and unit torques."""
+    """Return the velocity and force ellipsoids of the body, for rates and torques of norm 1."""
     J = scene.jacobian("hybrid")[3:]
     if not J.any():
         return []
@@ -247,7 +247,7 @@ def velocity_layer(scene: Scene) -> list[Drawing]:
 
 
 def wrench(scene: Scene) -> list[Drawing]:
-    """Return arrows of the force and the moment on the body, whose heads are at its origin."""
+    """Return arrows of the force and the moment on the body, with their heads at its origin."""
     at, drawn = scene.pose[:3, 3], []
     for part, length in ((scene.wrench[3:], PER_NEWTON), (scene.wrench[:3], PER_NEWTON_METRE)):
         drawn.append((at - length * part, length * part, GREEN))
@@ -255,7 +255,7 @@ def wrench(scene: Scene) -> list[Drawing]:
 
 
 def contact_forces(scene: Scene) -> list[Drawing]:
-    """Return arrows of the forces of the floor, whose heads are at the contacts."""
+    """Return arrows of the forces of the floor, with their heads at the contacts."""
     forces = scene.contact_forces
     weight = scene.model.total_mass * float(np.linalg.norm(scene.model.gravity))
     per_newton = 0.4 * scene.drawn.size / max(weight, 1e-9)
@@ -263,12 +263,12 @@ def contact_forces(scene: Scene) -> list[Drawing]:
 
 
 def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Drawing]:
-    """Return arrows given by tails, vectors and colours, without those that are too short."""
-    kept = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
-    if not kept:
+    """Return arrows of (tail, vector, colour), without those shorter than LEAST_LENGTH."""
+    arrows = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
+    if not arrows:
         return []
-    points = np.stack([np.stack([tail, tail + vector]) for tail, vector, _ in kept])
-    return [Arrows(points, np.array([colour for _, _, colour in kept]))]
+    points = np.stack([np.stack([tail, tail + vector]) for tail, vector, _ in arrows])
+    return [Arrows(points, np.array([colour for _, _, colour in arrows]))]
 
 
 def _ball(centre: FloatArray, radius: float, colour: Colour) -> Ellipsoids:
@@ -334,4 +334,4 @@ LAYERS = (
         shown=True,
     ),
 )
-"""All layers, in their order on the page."""
+"""All layers, in the order of the page."""

@@ -1,12 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The meshes of a robot: those of its URDF, and capsules for bodies without."""
+"""The meshes of a robot, the search for their files, and capsules for bodies without meshes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 
@@ -16,7 +18,6 @@ from mbs_dynamics.errors import missing_extra, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
 from mbs_dynamics.view.shapes import turn_to
 from mbs_dynamics.view.urdf_visuals import (
     Box,
@@ -35,16 +36,19 @@ except ImportError as error:
     raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 CAPSULE = "/capsule"
-"""End of the names of parts in place of meshes."""
+"""Suffix of the names of capsules."""
 
 THICKNESS = 0.035
 """Radius of a capsule relative to the size of the robot."""
 
 PAINT = (0.72, 0.74, 0.78)
-"""The colour of meshes without one."""
+"""Colour of meshes that state none."""
 
 FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
-"""Files of meshes that are read; archives are not."""
+"""Formats of meshes that are read; archives are not."""
+
+LONGEST_REASON = 500
+"""Longest part of a mesh reader's message that is shown, in characters."""
 
 
 class Part(NamedTuple):
@@ -75,9 +79,9 @@ def appearance(
 ) -> Appearance:
     """Return the meshes of a robot.
 
-    Meshes are searched beside the URDF ``source`` and in ``packages``, each of which is a package
-    or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are replaced by
-    capsules, whose radius is proportional to the ``size`` of the robot in m.
+    Meshes are searched in the folder of the URDF ``source`` and in ``packages``, each of which is a
+    package or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are drawn
+    as capsules with a radius proportional to the ``size`` of the robot in m.
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
@@ -90,10 +94,10 @@ def appearance(
                 mesh = _shaped(visual, source, packages)
                 mesh.apply_transform(frame.placement @ visual.placement)
                 if mesh.bounds is None or not np.isfinite(mesh.bounds.astype(np.float32)).all():
-                    raise ValueError("it has no extent, or numbers that single precision has not")
+                    raise ValueError("it has no extent, or numbers beyond single precision")
                 if mesh.faces.min() < 0:
-                    raise ValueError("it has triangles of vertices that do not exist")
-            except Exception as error:  # the readers of meshes raise anything
+                    raise ValueError("it has triangles with vertices that do not exist")
+            except Exception as error:  # mesh readers raise many kinds of errors
                 name = quoted(visual.link)
                 reason = shortened(str(error) or type(error).__name__, LONGEST_REASON)
                 instead = (
@@ -141,7 +145,7 @@ def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
         return painted(mesh, visual.colour)
     if mesh.visual.kind is None or suffix == ".stl":
         return painted(mesh, PAINT)
-    mesh.export(file_type="glb")  # the page needs it; images are read only now
+    mesh.export(file_type="glb")  # raises for unreadable images, which are loaded only now
     return mesh
 
 
@@ -166,9 +170,9 @@ def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:
-    """Yield body, name and both ends, in the frame of the body, of lines between adjacent joints.
+    """Yield body, name and both ends, in the frame of the body, of lines between joints.
 
-    Bodies without children have lines to their links, or else to their centre of mass.
+    For bodies without children the lines end at their links, or else at their centre of mass.
     """
     origin, has_line = np.zeros(3), set()
     for i, p in enumerate(model.parents):
@@ -197,7 +201,64 @@ def _capsule(begin: FloatArray, end: FloatArray, radius: float) -> Any:
         mesh.apply_translation(begin)
     else:
         mesh = trimesh.creation.capsule(height=length, radius=radius, count=[16, 16])
-        low = mesh.bounds[:, 2].min() + radius  # where the cylinder begins
+        low = mesh.bounds[:, 2].min() + radius  # start of the cylinder
         mesh.apply_translation([0.0, 0.0, -low])
         mesh.apply_transform(pose_of(turn_to(way), begin))
     return painted(mesh, GREY)
+
+
+def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
+    """Return the path of a mesh file.
+
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, in packages
+    (folders with a ``package.xml``) above the URDF ``source``, and in the parent of its folder.
+    Relative paths start at the folder of the URDF. Raises FileNotFoundError for a missing file and
+    for a URL.
+    """
+    shown = shortened(repr(filename), LONGEST_REASON)
+    try:
+        address = urlparse(filename)
+    except ValueError as error:
+        raise FileNotFoundError(f"mesh {shown} is neither a path nor a URL: {error}") from error
+    if address.scheme in ("http", "https"):
+        raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
+    if address.scheme in ("package", "model"):
+        name, rest = address.netloc, unquote(address.path).lstrip("/")
+        for file in _in_packages(name, rest, source, packages):
+            if file.is_file():
+                return file
+        raise FileNotFoundError(
+            f"no mesh {shown}; give the folder that contains package {quoted(name)} by "
+            f"--package-path FOLDER"
+        )
+    named = unquote(address.path) if address.scheme == "file" else filename
+    path = Path(os.path.abspath(named if source is None else source.parent / named))
+    if not path.is_file():
+        raise FileNotFoundError(f"no mesh {shown}")
+    return path
+
+
+def _workspaces() -> Iterator[Path]:
+    for variable, within in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", ".")):
+        for prefix in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+            yield Path(prefix) / within
+
+
+def _in_packages(
+    name: str, rest: str, source: Path | None, packages: Sequence[Path]
+) -> Iterator[Path]:
+    for folder in packages:
+        yield folder / name / rest
+        if folder.name == name:
+            yield folder / rest
+    for folder in _workspaces():
+        yield folder / name / rest
+    if source is None:
+        return
+    source = source.resolve()
+    near = source.parents[min(1, len(source.parents) - 1)]
+    for folder in source.parents:
+        for place in (folder, folder / name):
+            known = (place / "package.xml").is_file() or place.is_relative_to(near)
+            if place.name == name and known:
+                yield place / rest

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of an MJCF, as MuJoCo's own compiler reads them, and those of either format."""
+"""The shapes of an MJCF, read by MuJoCo's compiler, and of files of either format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_GROUPS = 3
 """Groups of geoms that MuJoCo's viewer shows by default: 0, 1 and 2."""
 
 DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)
-"""Colour of a geom that states none: that of its material counts."""
+"""Colour of geoms that state none; the colour of their material is used instead."""
 
 
 def shapes_of(source: Path | str, tag: str = "visual") -> Visuals:
@@ -41,9 +41,9 @@ def shapes_of(source: Path | str, tag: str = "visual") -> Visuals:
 def visuals_of_mjcf(source: Any, tag: str = "visual") -> Visuals:
     """Return the shapes of the bodies of an MJCF, given as :meth:`Model.from_mjcf` takes it.
 
-    ``tag`` is "visual" for geoms of the groups that MuJoCo shows, or "collision" for those that
-    take part in contacts. Planes, which have no end, are left out, and height fields are problems.
-    Raises ModelError for a file that MuJoCo does not read, BackendError without MuJoCo.
+    ``tag`` is "visual" for geoms of the groups that MuJoCo shows, or "collision" for geoms that
+    take part in contacts. Planes, which are infinite, are left out; height fields are reported as
+    problems. Raises ModelError for a file that MuJoCo cannot read, BackendError without MuJoCo.
     """
     mujoco = mujoco_module()
     m = compiled(mujoco, source)

@@ -86,7 +86,7 @@ def as_python(scene: Scene, model_code: str) -> str:
 
 
 def as_html(scene: Scene) -> str:
-    """Return the numbers of a scene as tables of the classes mbs-joints, mbs-twist and so on."""
+    """Return the numbers of a scene as tables with the classes mbs-joints, mbs-twist and so on."""
     parts = [_joints(scene), *([] if scene.qd is None else [_twist(scene)]), _pose(scene)]
     parts.append(_whole(scene))
     return f'<div class="mbs-numbers" style="{_STYLE}">{"".join(parts)}</div>'
@@ -101,8 +101,8 @@ def _joints(scene: Scene) -> str:
         rate = "" if scene.qd is None else fixed(scene.qd[k], 3)
         share = "" if unlimited[k] else f"{100.0 * shares[k]:.0f} %"
         rows.append((name, position, rate, fixed(scene.torques[k], 3), share))
-    head = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of limit")
-    return _table("joints", head, rows)
+    header = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of limit")
+    return _table("joints", header, rows)
 
 
 def _twist(scene: Scene) -> str:
@@ -115,8 +115,8 @@ def _pose(scene: Scene) -> str:
     rows = [
         (name, *(fixed(x, 4) for x in row)) for name, row in zip("xyz", scene.pose, strict=False)
     ]
-    head = (f"pose of {scene.body_name}", "x axis", "y axis", "z axis", "origin, m")
-    return _table("pose", head, rows)
+    header = (f"pose of {scene.body_name}", "x axis", "y axis", "z axis", "origin, m")
+    return _table("pose", header, rows)
 
 
 def _whole(scene: Scene) -> str:
@@ -135,18 +135,18 @@ def _whole(scene: Scene) -> str:
 _STYLE = "font-size:0.72em;font-variant-numeric:tabular-nums;overflow-x:auto;padding:0 0.5em"
 
 
-def _table(name: str, head: Sequence[str], rows: Iterable[Sequence[str] | Iterable[str]]) -> str:
+def _table(name: str, header: Sequence[str], rows: Iterable[Sequence[str] | Iterable[str]]) -> str:
     def line(tag: str, cells: Iterable[str]) -> str:
-        made = []
+        parts = []
         for k, cell in enumerate(cells):
             side = "left" if k == 0 else "right"
-            made.append(f'<{tag} style="text-align:{side};padding:0 0.3em">{escape(cell)}</{tag}>')
-        return f"<tr>{''.join(made)}</tr>"
+            parts.append(f'<{tag} style="text-align:{side};padding:0 0.3em">{escape(cell)}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
     return (
         f'<table class="mbs-{name}" style="width:100%;border-collapse:collapse;'
-        f'margin-bottom:0.8em">{line("th", head)}{body}</table>'
+        f'margin-bottom:0.8em">{line("th", header)}{body}</table>'
     )
 
 

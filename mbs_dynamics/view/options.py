@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a page shows besides the robot's state, and where it is served."""
+"""Options of a page: what it shows besides the state of the robot, and its address."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class PageOptions(NamedTuple):
     """Options of a page in the browser."""
 
     description: str | Path | None = None
-    """Path of the URDF or MJCF with the meshes, or the text of a URDF; without one, links are drawn
+    """Path of the URDF or MJCF with the meshes, or the text of a URDF. Without it, links are drawn
     as capsules."""
     geometry: Sequence[Visual] = ()
-    """Shapes of your own, a :class:`Visual` each, on a link or on ``"world"``."""
+    """Your own shapes, on a link or on ``"world"``."""
     packages: Sequence[str | Path] = ()
     """Folders of packages for ``package://`` addresses of meshes."""
     beside: Path | None = None
-    """File beside which relative paths of meshes are searched; by default the description."""
+    """File at which relative paths of meshes start; by default the description."""
     layers: Sequence[str] | None = None
     """Names of the drawings that are switched on, or ``["all"]``."""
     dark: bool = False
@@ -34,4 +34,4 @@ class PageOptions(NamedTuple):
     model_code: str = ""
     """Python expression for the model; adds a tab with code that computes the numbers."""
     report: Callable[[str], None] = lambda text: None
-    """Receives messages about missing meshes and closed pages, which are on the page as well."""
+    """Called with messages about missing meshes, which the page shows too, and closed pages."""

@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page in the browser that shows a robot, served to this machine only."""
+"""A page in the browser that shows a robot. It is served to this machine only."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,9 +21,10 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.view.cameras import VIEWS, Cameras
 from mbs_dynamics.view.canvas import Bodies, Canvas, Meshes
 from mbs_dynamics.view.drawings import Fixed, Labels
-from mbs_dynamics.view.labels import Camera, arranged
+from mbs_dynamics.view.labels import arranged
 from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Part, appearance, shaded
 from mbs_dynamics.view.mjcf_visuals import shapes_of
@@ -42,40 +43,18 @@ except ImportError as error:
 NUMBERS_EVERY = 0.1
 """Least time in s between two updates of the numbers."""
 
-VIEWS = {
-    "start": np.array([0.75, -0.56, 0.35]),
-    "front": np.array([1.0, 0.0, 0.0]),
-    "side": np.array([0.0, -1.0, 0.0]),
-    "top": np.array([0.01, 0.0, 1.0]),
-}
-"""Directions from the robot to the camera; that of ``top`` keeps the x axis pointing down."""
-
 FIT = "fit"
-"""The view that keeps its direction and shows all of the robot."""
+"""The view that keeps the direction of the camera and shows the whole robot."""
 
 CLEAR, HULL = (*GREY, 0.35), (*ORANGE, 0.4)
 """Colours of transparent meshes and of collision geometry."""
 
 STYLE = ".mantine-Slider-markLabel{font-size:0.7rem;color:inherit;opacity:0.9}"
-"""Makes the limits of sliders readable, for which viser has no option."""
-
-PICTURE = (1200.0, 800.0)
-"""Width and height in pixels of the picture that is assumed before a browser is connected."""
-
-PANEL, NARROW = 400.0, 700.0
-"""Width in pixels of the panel, and that of pages on which it is below the robot."""
+"""CSS that makes the limits of sliders readable; viser has no option for it."""
 
 FLAT = 0.02
-"""Height above the lowest point, relative to the size of the robot, that touches the floor too."""
-
-BELOW = 0.6
-"""Share of the height of a narrow page that the panel covers."""
-
-FIELD_OF_VIEW = np.radians(45.0)
-"""Vertical field of view of cameras at the start."""
-
-MARGIN = 1.15
-"""Distance of the camera relative to the one at which the robot fills the picture."""
+"""Points up to this height above the lowest one, relative to the size of the robot, touch the
+floor."""
 
 NO_COLLISIONS = "this robot has no collision geometry that can be shown"
 
@@ -84,17 +63,17 @@ REFRESH = 1.0 / 30.0
 
 
 class Source(Protocol):
-    """Source of the displayed states: sliders, a motion, or topics."""
+    """Source of the scenes of a page: sliders, a motion, or ROS topics."""
 
     def scene(self, body: str, representation: str) -> Scene | None:
-        """Return the current scene; None if no state is known yet."""
+        """Return the current scene; None before the first state."""
 
     def due(self) -> bool:
         """Return whether the scene has changed without input on the page."""
 
 
 class Page:
-    """A page with one robot in the states of a source."""
+    """A page that shows one robot in the states of a source."""
 
     def __init__(self, model: Model, options: PageOptions | None = None) -> None:
         """Serve the page, with the shapes of the description and those of the options.
@@ -121,15 +100,13 @@ class Page:
         self.address = f"http://{HOST}:{self.port}"
         self.changed = threading.Event()
         self._numbers_at = 0.0
-        self._numbers_due = self._aimed = self._running = False
-        self.seen: FloatArray | None = None
-        """Poses (N, nb, 4, 4) that the initial camera shows; None: those of the first scene."""
+        self._numbers_due = self._running = False
+        self.initial_poses: FloatArray | None = None
+        """Poses (N, nb, 4, 4) that the initial camera shows; None for those of the first scene."""
         self.dark, self.background = given.dark, 255
-        """Whether the page is in dark mode, and the grey of its background, 0 to 255."""
-        self.panel = True
-        """Whether cameras leave room for the panel."""
+        """Whether the page is in dark mode, and the grey level of its background, 0 to 255."""
+        self.cameras = Cameras(self.server, self.drawn.size)
         self._messages: dict[str, str] = {}
-        self._links = {frame.name: frame.body for frame in model.frames.values()}
         self.bodies = Bodies(self.server.scene, "robot")
         self.canvas = Canvas(self.server.scene, self.bodies, self.drawn.size)
         with self.server.atomic():
@@ -155,84 +132,43 @@ class Page:
         return Visuals((), ()) if found is None else shapes_of(found, tag)
 
     def _places(self) -> tuple[Path | None, list[Path]]:
-        """Return the file beside which meshes are searched, and the folders of packages."""
+        """Return the file at which relative paths of meshes start, and the package folders."""
         source = self._options.beside or self._description
         packages = [Path(each) for each in self._options.packages]
         return source if isinstance(source, Path) else None, packages
 
     def _add_lights(self) -> None:
-        """Add lights that reproduce the colours of the legend and cast no shadows (slow)."""
+        """Add lights that reproduce the colours of the legend without shadows, which are slow."""
         scene = self.server.scene
         scene.configure_default_lights(False)
         scene.configure_environment_map(None)
         scene.add_light_ambient("/light/everywhere", intensity=1.6)
         scene.add_light_directional("/light/above", intensity=1.8, position=(2.0, -3.0, 5.0))
 
-    def _aim(self, poses: FloatArray) -> None:
-        """Aim all cameras so that bodies at poses (N, nb, 4, 4) are seen, and the floor."""
-        self._measure(poses)
-        self._aimed = True
-        for camera in (self.server.initial_camera, *self._cameras()):
-            camera.fov = FIELD_OF_VIEW
-            self._view(camera, VIEWS["start"])
-
-    def hide_panel(self) -> None:
-        """Leave no room for the panel in the initial picture, as in a file, which has none."""
-        self.panel = False
-        if self._aimed:
-            self._view(self.server.initial_camera, VIEWS["start"])
-
     def _measure(self, poses: FloatArray) -> None:
-        """Find the extent of bodies at poses (N, nb, 4, 4), and move the floor below them.
+        """Aim cameras at bodies at poses (N, nb, 4, 4) from now on, and move the floor below them.
 
-        A robot stands on its lowest point, or on the origin if that is lower.
+        The floor is at the lowest point of the robot, or at the origin if that is lower.
         """
-        self._points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
-        self._floor.position = (0.0, 0.0, float(self._points[:, 2].min()))
-
-    def _cameras(self) -> list[Any]:
-        """Return the cameras of the connected browsers."""
-        return [client.camera for client in self.server.get_clients().values()]
-
-    def _view(self, camera: Any, back: FloatArray) -> None:
-        """Aim a camera from a direction (3,) at the robot, which is beside the panel.
-
-        The robot and the floor below it just fit.
-        """
-        width, height = PICTURE
-        if camera is not self.server.initial_camera and camera.image_height:
-            width, height = camera.image_width, camera.image_height
-        side = PANEL if self.panel and width > NARROW else 0.0
-        bottom = BELOW * height if self.panel and width <= NARROW else 0.0
-        low, high = self._points.min(axis=0), self._points.max(axis=0)
-        middle = 0.5 * (low + high)
-        back = back / np.linalg.norm(back)
-        right = np.cross([0.0, 0.0, 1.0], back)
-        right /= np.linalg.norm(right)
-        up = np.cross(back, right)
-        x, y, z = np.stack([right, up, back]) @ (self._points - middle).T
-        pixel = 2.0 * np.tan(0.5 * camera.fov) / height  # at a distance of 1 m
-        free = 0.5 * pixel * np.array([width - side, height - bottom])
-        least = np.maximum(np.abs(x) / free[0], np.abs(y) / free[1]) + z
-        distance = MARGIN * max(float(least.max()), 0.2 * self.drawn.size)
-        target = middle + 0.5 * pixel * distance * (side * right - bottom * up)
-        camera.position = target + distance * back
-        camera.look_at = target  # after the position, which moves it
+        corners = (x.reshape(-1, 3) for _, x in self._corners(poses))
+        points = np.concatenate([np.zeros((1, 3)), poses[..., :3, 3].reshape(-1, 3), *corners])
+        self._floor.position = (0.0, 0.0, float(points[:, 2].min()))
+        self.cameras.points = points
 
     def _look(self, event: Any) -> None:
-        if event.client is None or not self._aimed:
+        if event.client is None or self.cameras.points is None:
             return
         camera, name = event.client.camera, event.target.value
         if name == FIT:
             self._measure(self._poses[None])
         back = VIEWS.get(name, camera.position - camera.look_at)
         with event.client.atomic():
-            self._view(camera, back)
+            self.cameras.view(camera, back)
 
     def _pick(self, part: Part) -> None:
-        """Choose the link of a part that was clicked, and show its name."""
+        """Select the link of a part that was clicked, and show its name."""
         link = part.name.rpartition("/")[0]
-        if link not in self._links:  # a capsule, which has the name of its ends
+        if link not in self._model.frames:  # a capsule, which is named after its ends
             link = "ground" if part.body == GROUND else self._model.bodies[part.body].name
         if link in self.body.options:
             self.body.value = link
@@ -253,35 +189,32 @@ class Page:
         return parts
 
     def contacts(self, poses: FloatArray) -> tuple[Contact, ...]:
-        """Return the points at which a robot at poses (nb, 4, 4) meets the floor.
+        """Return the points at which a robot at poses (nb, 4, 4) touches the floor.
 
-        They are corners of the bounds of the meshes, as low as the lowest one.
+        They are corners of the bounding boxes of meshes at the height of the lowest one.
         """
-        found = []
-        for part in self.parts:
-            if part.body != GROUND:
-                corners = trimesh.bounds.corners(part.mesh.bounds)
-                pose = poses[part.body]
-                found += [Contact(part.body, pose[:3, :3] @ x + pose[:3, 3]) for x in corners]
+        found = [
+            Contact(body, point)
+            for body, corners in self._corners(poses[None])
+            for point in corners[0]
+            if body != GROUND
+        ]
         lowest = min((each.point[2] for each in found), default=0.0)
         return tuple(each for each in found if each.point[2] < lowest + FLAT * self.drawn.size)
 
-    def _extents(self, poses: FloatArray) -> FloatArray:
-        """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
-        points = [poses[..., :3, 3].reshape(-1, 3)]
+    def _corners(self, poses: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """Yield body and corners (N, 8, 3) of each mesh at poses (N, nb, 4, 4)."""
         for part in self.parts:
             at = np.eye(4)[None] if part.body == GROUND else poses[:, part.body]
             corners = trimesh.bounds.corners(part.mesh.bounds)
-            turned = corners @ np.swapaxes(at[:, :3, :3], -1, -2) + at[:, None, :3, 3]
-            points.append(turned.reshape(-1, 3))
-        return np.concatenate(points)
+            yield part.body, corners @ np.swapaxes(at[:, :3, :3], -1, -2) + at[:, None, :3, 3]
 
     def _add_panels(self, model: Model, switched_on: set[str]) -> None:
         gui = self.server.gui
         self._set_theme(self.dark)
         gui.add_html(f"<style>{STYLE}</style>")
         self._status = gui.add_html("", visible=False)
-        self.tabs = tabs = gui.add_tab_group()
+        tabs = gui.add_tab_group()
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
         links = moving or list(model.frames)
         self.main = tabs.add_tab("Robot")
@@ -327,7 +260,7 @@ class Page:
         )
 
     def set_message(self, about: str, text: str) -> None:
-        """Show a message at the top of the page, in place of the previous one on the topic."""
+        """Show a message at the top of the page; it replaces the previous one about the same."""
         if self._messages.get(about, "") == text:
             return
         self._messages[about] = text
@@ -341,10 +274,8 @@ class Page:
         self.changed.set()
 
     def _connected(self, client: viser.ClientHandle) -> None:
-        client.camera.on_update(self.touch)  # labels depend on it
-        if self._aimed:
-            client.camera.fov = FIELD_OF_VIEW
-            self._view(client.camera, VIEWS["start"])
+        client.camera.on_update(self.touch)  # labels depend on the camera
+        self.cameras.start(client.camera)
         self.touch()
 
     def _disconnected(self, client: viser.ClientHandle) -> None:
@@ -379,11 +310,12 @@ class Page:
 
     def show(self, scene: Scene) -> None:
         """Draw a scene, in the selected layers."""
-        if not self._aimed:
-            self._aim(scene.poses[None] if self.seen is None else self.seen)
+        if self.cameras.points is None:
+            self._measure(scene.poses[None] if self.initial_poses is None else self.initial_poses)
+            self.cameras.start_all()
         self._poses = scene.poses
         layers = [layer.draw(scene) if box.value else [] for layer, box in self._layers]
-        layers = arranged(self._camera(), layers, scene.poses)
+        layers = arranged(self.cameras.last(), layers, scene.poses)
         with self.server.atomic():
             self.bodies.move(scene.poses)
             for (layer, _), drawings in zip(self._layers, layers, strict=True):
@@ -395,15 +327,6 @@ class Page:
                 self._numbers.content = as_html(scene)
                 if self._options.model_code:
                     self._python.content = _code(as_python(scene, self._options.model_code))
-
-    def _camera(self) -> Camera:
-        """Return the camera that moved last; the initial one before a browser is connected."""
-        cameras = self._cameras()
-        if not cameras:
-            initial = self.server.initial_camera
-            return Camera(initial.position, initial.look_at, initial.fov, PICTURE[1])
-        last = max(cameras, key=lambda camera: camera.update_timestamp)
-        return Camera(last.position, last.look_at, last.fov, last.image_height)
 
     def close(self) -> None:
         """Stop the server."""
@@ -418,7 +341,7 @@ _MESSAGE = (
 
 
 def _layers_on(names: Sequence[str] | None) -> set[str]:
-    """Return the names of the layers that are switched on. Raises ArgumentError for others."""
+    """Return the names of the layers that are on. Raises ArgumentError for an unknown one."""
     if names is None:
         return {layer.name for layer in LAYERS if layer.shown}
     valid = [layer.name for layer in LAYERS]
@@ -429,7 +352,7 @@ def _layers_on(names: Sequence[str] | None) -> set[str]:
 
 
 def _legend(legend: tuple[tuple[Colour, str], ...]) -> str:
-    """Return the meaning of colours as HTML."""
+    """Return a legend of colours as HTML."""
     lines = []
     for colour, text in legend:
         r, g, b = (round(255 * part) for part in colour)

@@ -1,11 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions on the page: time line, traces, a second motion to compare with, and plots."""
+"""Motions on the page: time line, traces, a second motion, and plots; and pages as files."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,27 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.canvas import Bodies, Meshes
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import panels_of
 from mbs_dynamics.view.meshes import shaded
-from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
+from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page, Source
 from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.states import states_at, states_of
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
 TORQUES = ("holding torque", "motor torque")
-"""Torques that the discs show: those that hold the posture at rest, and those of the motion."""
+"""Torques that the discs show: for the posture at rest, and of the motion."""
+
+FRAMES_PER_SECOND = 10
+"""Scenes per second of a motion in a file."""
 
 MOST_POINTS, MOST_PLOTTED = 1000, 400
-"""Largest number of points of a trace, and of a curve in a plot."""
+"""Largest numbers of points of a trace and of a curve in a plot."""
 
 
 class Playback:
@@ -45,8 +51,8 @@ class Playback:
         self.ghost = None if ghost is None else states_of(ghost, model)
         motions = [each for each in (self.motion, self.ghost) if each is not None]
         self.end = max(float(each.t[-1]) for each in motions)
-        self._since: float | None = None
-        self._from, self._rate = 0.0, 1.0
+        self._started: float | None = None
+        self._start, self._rate = 0.0, 1.0
         self._traced: object = None
         self._marked = 0.0
         if self.ghost is not None:
@@ -58,7 +64,7 @@ class Playback:
         with page.main:
             self._controls(page.server.gui)
         q = np.concatenate([each.q[_thinned(len(each), 100)] for each in motions])
-        page.seen = forward_kinematics(model, q)
+        page.initial_poses = forward_kinematics(model, q)
 
     def _controls(self, gui: Any) -> None:
         self._play = gui.add_button("play or pause")
@@ -68,12 +74,12 @@ class Playback:
         self._trace = gui.add_checkbox("trace of body", initial_value=True)
         self._torques = gui.add_dropdown("torques shown", TORQUES)
         self._plots: list[Plot] = []
-        for label, names, values in panels_of(self.motion)[2:]:  # positions and rates are seen
+        for label, names, values in panels_of(self.motion)[2:]:  # without positions and rates
             known = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
-            for k in range(0, len(known), len(CURVES)):  # more curves would share colours
+            for k in range(0, len(known), len(CURVES)):  # each curve of a plot has its own colour
                 curves = [(names[i], values[:, i]) for i in known[k : k + len(CURVES)]]
                 self._plots.append(Plot(gui, label, self.motion.t, curves))
-        self._play.on_click(lambda _: self.play() if self._since is None else self.pause())
+        self._play.on_click(lambda _: self.play() if self._started is None else self.pause())
         self._line.on_update(self._sought)
         self._speed.on_update(self._change_speed)
         for control in (self._trace, self._torques):
@@ -84,18 +90,18 @@ class Playback:
     def play(self) -> None:
         """Play from the current time, or from the start if the current time is the end."""
         now = self.time()
-        self._from = 0.0 if now >= self.end else now
-        self._since, self._rate = time.monotonic(), float(self._speed.value)
+        self._start = 0.0 if now >= self.end else now
+        self._started, self._rate = time.monotonic(), float(self._speed.value)
         self._page.touch()
 
     def pause(self) -> None:
         """Pause at the current time."""
-        self._from, self._since = self.time(), None
+        self._start, self._started = self.time(), None
         self._page.touch()
 
     def seek(self, t: float) -> None:
         """Pause at a time in s."""
-        self._from, self._since = float(np.clip(t, 0.0, self.end)), None
+        self._start, self._started = float(np.clip(t, 0.0, self.end)), None
         self._page.touch()
 
     def _sought(self, event: Any) -> None:
@@ -103,26 +109,26 @@ class Playback:
             self.seek(self._line.value)
 
     def _change_speed(self, _: object) -> None:
-        if self._since is not None:
+        if self._started is not None:
             self.play()
 
     # -- source of scenes --------------------------------------------------------------------------
 
     def time(self) -> float:
         """Return the current time in s."""
-        if self._since is None:
-            return self._from
-        t = self._from + self._rate * (time.monotonic() - self._since)
+        if self._started is None:
+            return self._start
+        t = self._start + self._rate * (time.monotonic() - self._started)
         if t <= self.end:
             return t
         if self._again.value:
             return t % max(self.end, 1e-3)
-        self._from, self._since = self.end, None
+        self._start, self._started = self.end, None
         return self.end
 
     def due(self) -> bool:
         """Return whether the motion is playing."""
-        return self._since is not None
+        return self._started is not None
 
     def scene(self, body: str, representation: str) -> Scene:
         """Return the scene at the current time."""
@@ -144,7 +150,7 @@ class Playback:
     def _mark(self, t: float) -> None:
         """Move the cursors of the plots, at a limited rate while the motion plays."""
         now = time.monotonic()
-        if self._since is None or now - self._marked > NUMBERS_EVERY:
+        if self._started is None or now - self._marked > NUMBERS_EVERY:
             self._marked = now
             for plot in self._plots:
                 plot.mark(t)
@@ -204,3 +210,28 @@ class Plot:
         if row >= 0:
             line[row : row + 2] = self._ends
             self._plot.data = (*self._data, line)
+
+
+def frame_times(end: float, rate: float) -> FloatArray:
+    """Return the times in s of the frames of a motion from 0 to ``end``, ``rate`` per second."""
+    return np.minimum(np.arange(max(round(end * rate), 1) + 1) / rate, end)
+
+
+def write_html(page: Page, source: Source, path: Path) -> None:
+    """Write the page as one self-contained file; a motion plays in real time.
+
+    Raises ArgumentError for a file that does not end in .html, or cannot be written.
+    """
+    if path.suffix != ".html":
+        raise ArgumentError(f"the file of a page must end in .html; got {str(path)!r}")
+    check_writable("the page", path)
+    page.cameras.panel = False  # a file has none
+    page.cameras.start(page.server.initial_camera)
+    page.refresh(source)
+    serializer = page.server.get_scene_serializer()
+    if isinstance(source, Playback):
+        for t in frame_times(source.end, FRAMES_PER_SECOND).tolist():
+            source.seek(t)
+            page.refresh(source)
+            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
+    expanded(path).write_text(serializer.as_html(dark_mode=page.dark), encoding="utf-8")

@@ -30,14 +30,14 @@ from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
-HELD = 0.5
-"""Time in s after dragging the handle during which it is not moved back onto the body."""
+DRAG_PAUSE = 0.5
+"""Time in s after the last drag of the handle before it is moved back onto the body."""
 
 REACHED = 1e-4
-"""Tolerances in rad and m of inverse kinematics, below a pixel."""
+"""Tolerance in rad and m of inverse kinematics, less than a pixel."""
 
 FARTHEST_LIMIT = 1000.0
-"""Limits in rad or m beyond this stand for none."""
+"""Position limits in rad or m above this count as no limit."""
 
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
@@ -46,10 +46,10 @@ BENT = 0.25 * np.pi
 """Angle in rad of the joints of a bent arm."""
 
 DIGITS = 3
-"""Decimals of sliders, for which their fields have room."""
+"""Decimals of sliders that fit into their fields."""
 
 MOST_IN_A_LIST = 10
-"""Coordinates of a robot whose sliders are not grouped by limbs."""
+"""Largest number of coordinates for which sliders are not grouped by limbs."""
 
 LARGEST_PAYLOAD = 2.0
 """Range of the slider of the payload, relative to the mass of the robot."""
@@ -66,14 +66,14 @@ class Posing:
         *,
         degrees: bool = False,
     ) -> None:
-        """Add the controls to the page; the initial state is q (nq,), qd (n,), or a bent one.
+        """Add the controls to the page. The initial state is q (nq,), by default bent, and qd (n,).
 
-        With ``degrees``, sliders of angles have degrees and degrees per second.
-        Sliders show the displacements (n,) of :func:`mbs_dynamics.displaced` from the neutral
-        positions, which for joints with one degree of freedom are their positions.
+        With ``degrees``, sliders of angles are in degrees and degrees per second. Sliders show the
+        displacements (n,) from the neutral positions, see :func:`mbs_dynamics.displaced`; these are
+        the positions of joints with one degree of freedom.
         """
-        self._page, self._drawn, self._bare = page, page.drawn, page.drawn.model
-        model = self._bare
+        self._page, self._drawn, self._model = page, page.drawn, page.drawn.model
+        model = self._model
         lower, upper = slider_ranges(model)
         self._postures = postures(model)
         first = self._postures.get("bent", self._postures["zero"])
@@ -85,9 +85,9 @@ class Posing:
         start = self._displacements()
         self._lower, self._upper = np.minimum(lower, start), np.maximum(upper, start)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
-        self._loaded: tuple[Any, ...] = ()
+        self._loads: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
-        self._dragged_at = -HELD
+        self._dragged_at = -DRAG_PAUSE
         with page.main:
             self._controls(page.server.gui)
         scale = 0.25 * self._drawn.size
@@ -97,7 +97,7 @@ class Posing:
         self._handle.on_update(self._dragged)
 
     def _controls(self, gui: Any) -> None:
-        model = self._bare
+        model = self._model
         with gui.add_folder(f"Joints, {self._angle} or m"):
             self._positions = self._sliders(
                 gui, self._lower, self._upper, self._displacements(), self._pose
@@ -123,14 +123,14 @@ class Posing:
         named.on_click(lambda event: self.move(self._postures[event.target.value]))
 
     def _displacements(self) -> FloatArray:
-        return np.asarray(difference(self._bare, self._bare.neutral(), self.q))
+        return np.asarray(difference(self._model, self._model.neutral(), self.q))
 
     def _sliders(
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
-        sliders: list[Any] = [None] * self._bare.n
-        names, unit = velocity_names(self._bare.joints), self._units
-        for limb, coordinates in limbs(self._bare).items():
+        sliders: list[Any] = [None] * self._model.n
+        names, unit = velocity_names(self._model.joints), self._units
+        for limb, coordinates in limbs(self._model).items():
             folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
             with folder:
                 for k in coordinates:
@@ -147,8 +147,8 @@ class Posing:
         if event.client is not None:  # set on the page, not by move()
             v, k = self._displacements(), self._positions.index(event.target)
             v[k] = event.target.value / self._units[k]
-            v = np.clip(v, self._lower, self._upper)  # as the ends of sliders are rounded
-            self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
+            v = np.clip(v, self._lower, self._upper)  # since the ends of sliders are rounded
+            self.q = np.asarray(displaced(self._model, self._model.neutral(), v))
             self._page.touch()
 
     def _drive(self, event: Any) -> None:
@@ -179,16 +179,16 @@ class Posing:
         return False
 
     def scene(self, body: str, representation: str) -> Scene:
-        """Return the scene set by the controls."""
+        """Return the scene that the controls set."""
         self._load(body)
         target, self._target = self._target, None
         if target is not None:
             self._reach(target, body)
         wrench = np.array([*self._moment.value, *self._force.value])
-        stands, poses = self._stands.value, forward_kinematics(self._bare, self.q)
+        stands, poses = self._stands.value, forward_kinematics(self._model, self.q)
         contacts = self._page.contacts(poses) if stands else ()
         scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
-        if time.monotonic() - self._dragged_at > HELD:
+        if time.monotonic() - self._dragged_at > DRAG_PAUSE:
             self._handle.wxyz = wxyz(scene.pose[:3, :3])
             self._handle.position = scene.pose[:3, 3]
         return scene
@@ -196,15 +196,15 @@ class Posing:
     def _load(self, body: str) -> None:
         """Update the gravity and the payload of the model if they have changed."""
         gravity, mass = tuple(self._gravity.value), float(self._mass.value)
-        if (gravity, mass, body) != self._loaded:
-            model = self._bare.with_gravity(gravity)
+        if (gravity, mass, body) != self._loads:
+            model = self._model.with_gravity(gravity)
             if mass > 0.0:
                 model = model.with_payload(body, mass)
-            self._drawn, self._loaded = DrawnModel.of(model), (gravity, mass, body)
+            self._drawn, self._loads = DrawnModel.of(model), (gravity, mass, body)
 
     def _reach(self, target: FloatArray, body: str) -> None:
         solution = inverse_kinematics(
-            self._bare,
+            self._model,
             target,
             body,
             q0=self.q,
@@ -219,9 +219,10 @@ class Posing:
 
 
 def limbs(model: Model) -> dict[str, list[int]]:
-    """Return the coordinates of each limb by the name of its last body; of short robots by "".
+    """Return the coordinates of each limb by the name of its last body.
 
-    A limb is a chain of bodies without a branch.
+    A limb is a chain of bodies without a branch. Robots with few coordinates have one group named
+    "".
     """
     if model.n <= MOST_IN_A_LIST:
         return {"": list(range(model.n))}
@@ -232,16 +233,16 @@ def limbs(model: Model) -> dict[str, list[int]]:
     coordinates: dict[str, list[int]] = {}
     for i, body in enumerate(model.bodies):
         if body.joint.mimics is None:
-            own = body.joint.velocities
-            coordinates.setdefault(model.bodies[ends[i]].name, []).extend(own)
-    return {name: own for name, own in coordinates.items() if own}
+            limb = coordinates.setdefault(model.bodies[ends[i]].name, [])
+            limb += body.joint.velocities
+    return {name: limb for name, limb in coordinates.items() if limb}
 
 
 def postures(model: Model) -> dict[str, FloatArray]:
-    """Return named positions (nq,): zero, in the middle of the limits and, of an arm, bent.
+    """Return named positions (nq,): zero, the middle of the limits and, for an arm, bent.
 
-    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, such that its tool can move
-    in all directions and no body is below the base.
+    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, chosen so that its tool can
+    move in all directions and no body is below the base.
     """
     zero = model.neutral(within_limits=True)
     bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
@@ -265,7 +266,7 @@ def postures(model: Model) -> dict[str, FloatArray]:
 
 
 def slider_ends(lower: float, upper: float) -> tuple[float, float]:
-    """Return the ends of a slider: a range rounded outwards to the decimals that are shown."""
+    """Return the ends of a slider: the range rounded outwards to the displayed decimals."""
     unit = 10.0**-DIGITS
     low, high = round(float(lower), DIGITS), round(float(upper), DIGITS)
     return (
@@ -277,7 +278,7 @@ def slider_ends(lower: float, upper: float) -> tuple[float, float]:
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends (n,) of the sliders, in rad or m.
 
-    Without limits it is half a turn or one metre to either side.
+    Without limits, the range is half a turn or one metre to either side.
     """
     half = np.array(
         [

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in a state, as the layers draw it."""
+"""The scene that the layers draw: a robot in a state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UNLIMITED = 100.0
 
 
 class DrawnModel(NamedTuple):
-    """A model, and quantities for its drawings that do not depend on its state."""
+    """A model, and quantities for drawings that do not depend on the state."""
 
     model: Model
     size: float
-    """Longest distance along the tree from the ground to a frame in m, at least 0.1. It scales
-    the drawings."""
+    """Longest distance in m along the tree from the ground to a frame, at least 0.1. Drawings are
+    scaled with it."""
     massive: list[tuple[int, float, Ellipsoid]]
     """Index, mass and ellipsoid of each body with an inertia, payloads included."""
     joints: list[tuple[int, int, FloatArray]]
@@ -91,7 +91,7 @@ class Scene:
     wrench: FloatArray = field(default_factory=lambda: np.zeros(6))
     """(6,) wrench on the body, moment first, in N m and N, at its origin and in inertial axes."""
     measured: FloatArray | None = None
-    """(n,) torques drawn instead of the computed holding torques."""
+    """(n,) torques that are drawn instead of the computed holding torques."""
     contacts: tuple[Contact, ...] = ()
     """Points where the floor can push against a floating base."""
 
@@ -129,7 +129,7 @@ class Scene:
 
     @cached_property
     def wrenches(self) -> dict[str, FloatArray]:
-        """Wrenches (6,) on bodies by name, in their frames: the one that is set, and contacts."""
+        """Wrenches (6,) by body, in the body's frame: ``wrench``, and forces of contacts."""
         wrenches = self._set_wrench()
         for (body, point), force in self.contact_forces:
             name, pose = self.model.bodies[body].name, self.poses[body]
@@ -140,19 +140,16 @@ class Scene:
         return wrenches
 
     def _set_wrench(self) -> dict[str, FloatArray]:
-        on_ground = self.model.frames[self.body_name].body == GROUND
-        return {} if on_ground or not self.wrench.any() else {self.body_name: self.body_wrench}
+        """Return ``wrench`` by the name of the body, in the body's frame; none on the ground."""
+        if self.model.frames[self.body_name].body == GROUND or not self.wrench.any():
+            return {}
+        R = self.pose[:3, :3]
+        return {self.body_name: np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])}
 
     @cached_property
     def contact_forces(self) -> list[tuple[Contact, FloatArray]]:
         """Contacts and forces (3,) of the floor; see :func:`standing_forces`."""
         return standing_forces(self.model, self.q, self.contacts, self._set_wrench())
-
-    @property
-    def body_wrench(self) -> FloatArray:
-        """The wrench (6,) in the frame of the body."""
-        R = self.pose[:3, :3]
-        return np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
 
     @property
     def shares(self) -> FloatArray:

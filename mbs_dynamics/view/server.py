@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a page: its port, and the requests that it answers."""
+"""The server of a page: its port, and the check of requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 """Address of the server, reachable from this machine only."""
 
 OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?", re.IGNORECASE)
-"""Valid values of the header Host. Ports may differ: ssh forwards them."""
+"""Valid values of the header Host. Any port is valid, since ssh may forward another one."""
 
 PORTS = range(8080, 8100)
 """Ports tried by default."""
@@ -43,14 +43,14 @@ def check_port(port: int | None) -> None:
 class Server:
     """A viser server behind a check of each connection.
 
-    Pages of other sites can send requests to this machine, and those whose names resolve to its
-    address can read the answers (DNS rebinding). Connections whose request has another Host or
-    Origin are therefore refused, and the others are passed on to viser, which has no option for it.
-    Viser itself has a random address of this machine, which such pages would have to guess.
+    Pages of other sites can send requests to this machine, and if their names resolve to its
+    address, they can read the answers (DNS rebinding). Viser has no option against this.
+    Connections whose request has another Host or Origin are therefore refused, and the others are
+    passed on to viser, which listens on a random loopback address that such pages cannot know.
     """
 
     def __init__(self, port: int | None, label: str) -> None:
-        """Serve at a port: None is the first free one of PORTS, 0 any free one.
+        """Serve at a port: None for the first free one of PORTS, 0 for any free one.
 
         Raises ArgumentError if the port is invalid or taken.
         """
@@ -58,7 +58,7 @@ class Server:
         if port is None:
             port = next((each for each in PORTS if _is_free(HOST, each)), 0)
         inner = ".".join(str(part) for part in (127, *secrets.token_bytes(2), 2))
-        inner = inner if _is_free(inner, 0) else HOST  # macOS has one address only
+        inner = inner if _is_free(inner, 0) else HOST  # macOS has only one loopback address
         with quietly():
             self.viser = viser.ViserServer(host=inner, port=0, label=label, verbose=False)
         self._inner = inner, self.viser.get_port()
@@ -82,20 +82,20 @@ class Server:
         server = await asyncio.start_server(self._accept, sock=self._socket)
         ready.set()
         await self._closing.wait()
-        server.close()  # and the end of the loop cancels open connections
+        server.close()  # open connections are cancelled at the end of the event loop
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer a connection in a task.
+        """Answer a connection in a task of our own.
 
-        Before Python 3.12, asyncio prints a traceback if a task that it made itself is cancelled
-        before it has begun.
+        Before Python 3.12, asyncio prints a traceback if a task that it created itself is cancelled
+        before it starts.
         """
         task = asyncio.create_task(self._answer(reader, writer))
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Check the first request of a connection, and pass all on to viser or refuse it."""
+        """Check the first request of a connection, and forward the connection or refuse it."""
         ended = asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError
         with contextlib.suppress(OSError, *ended):
             head = await reader.readuntil(b"\r\n\r\n")
@@ -113,7 +113,7 @@ class Server:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on all that is read, until the end."""
+    """Copy a stream until its end."""
     try:
         while data := await reader.read(1 << 16):
             writer.write(data)
@@ -144,6 +144,6 @@ def _is_free(host: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Suppress the output of viser; the command prints the address itself."""
+    """Suppress the output of viser, since the command prints the address."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

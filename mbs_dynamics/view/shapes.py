@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of inertias, twists and velocities, independent of any viewer and of ROS."""
+"""Shapes of inertias, twists and velocities, independent of the viewer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ScrewAxis(NamedTuple):
     """The axis about which a body rotates and along which it translates."""
 
     point: FloatArray
-    """(3,) point of the axis nearest to the origin, in m; zero for a translation."""
+    """(3,) point of the axis nearest to the origin in m; zero for a translation."""
     direction: FloatArray
     """(3,) unit vector; zero for a body at rest."""
     rate: float
@@ -40,8 +40,8 @@ class ScrewAxis(NamedTuple):
 def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
     """Return the uniform solid ellipsoid with the given inertia, in the frame of the inertia, in m.
 
-    Its second moments about the centre are m a^2 / 5. Semi-axes are zero without mass, and where an
-    unphysical inertia would make their squares negative.
+    Its second moments about the centre are m a^2 / 5. Semi-axes are zero for a massless body, and
+    where an unphysical inertia would make their squares negative.
     """
     centre = np.asarray(inertia.com, dtype=float)
     mass = float(inertia.mass)
@@ -57,7 +57,7 @@ def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
 def screw_axis(V: FloatArray) -> ScrewAxis:
     """Return the screw axis of a spatial twist V (6,), angular part first.
 
-    It is that of :func:`~mbs_dynamics.lie.se3.screw_parameters`.
+    See :func:`~mbs_dynamics.lie.se3.screw_parameters`.
     """
     point, direction, pitch, magnitude = se3.screw_parameters(V)
     if np.isinf(pitch):

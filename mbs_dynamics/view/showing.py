@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots and motions in the browser, from Python and in notebooks."""
+"""Robots and motions in the browser, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HasSeries(Protocol):
 
     @property
     def series(self) -> TimeSeries:
-        """Its motion data."""
+        """Motion data of the simulation."""
 
 
 class View:
@@ -62,7 +62,7 @@ class View:
 
         Raises ArgumentError for another kind of file, or if it cannot be written.
         """
-        from mbs_dynamics.view.page_file import write_html
+        from mbs_dynamics.view.playback import write_html
 
         self._stop()
         try:
@@ -107,8 +107,8 @@ def show(
 ) -> View:
     """Show a robot in the browser, and return its page.
 
-    ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in rad or m; by default the
-    robot is bent, if it is an arm, and at rest. With ``degrees``, sliders of angles are in degrees.
+    ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in SI units. By default the
+    robot is at rest, and an arm is bent. With ``degrees``, sliders of angles are in degrees.
 
     Raises BackendError without the extra ``view``, UnknownBodyError for geometry on another link,
     ArgumentError for q or qd of another shape, for an unknown layer, and if the port is taken.

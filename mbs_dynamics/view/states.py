@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motion data as states of a model: all of its coordinates, at any time."""
+"""States of all coordinates of a model at any time, from motion data."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from mbs_dynamics.timeseries.joints import matched
 def states_of(series: TimeSeries, model: Model) -> TimeSeries:
     """Return motion data with all coordinates of a model in its order, from t = 0 on.
 
-    Joints that were not recorded stand at zero or the limit nearest to it, rates that were not
-    recorded are differences of positions, and such torques are NaN. Joints of other robots are left
-    out. Names are matched by :func:`~mbs_dynamics.timeseries.joints.matched`, with its errors.
+    Joints that were not recorded are at zero or the limit nearest to it. Rates that were not
+    recorded are differences of positions, and torques that were not recorded are NaN. Joints of
+    other robots are left out. Names are matched by
+    :func:`~mbs_dynamics.timeseries.joints.matched`, which raises errors.
     """
     places, names = position_names(model.joints), velocity_names(model.joints)
     if not len(series):
         raise ArgumentError(f"the motion {series.name} has no states")
     q = np.tile(model.neutral(within_limits=True), (len(series), 1))
-    for place, own in matched(series.name, series.positions, places).items():
-        q[:, places.index(place)] = series.q[:, series.positions.index(own)]
+    for place, name in matched(series.name, series.positions, places).items():
+        q[:, places.index(place)] = series.q[:, series.positions.index(name)]
     qd, tau = _rates(model, series.t, q), np.full((len(series), model.n), np.nan)
-    for name, own in matched(series.name, series.joints, names).items():
-        k, column = names.index(name), series.joints.index(own)
+    for joint, name in matched(series.name, series.joints, names).items():
+        k, column = names.index(joint), series.joints.index(name)
         if series.qd is not None and not np.isnan(series.qd[0, column]):
             qd[:, k] = series.qd[:, column]
         if series.tau is not None:
@@ -50,7 +51,7 @@ def states_of(series: TimeSeries, model: Model) -> TimeSeries:
 
 
 def _rates(model: Model, t: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the rates (N, n) of positions (N, nq) by differences: means of both sides."""
+    """Return the rates (N, n) of positions (N, nq) by central differences."""
     if len(t) == 1:
         return np.zeros((1, model.n))
     slopes = _steps(model, q[:-1], q[1:]) / np.diff(t)[:, None]
@@ -58,7 +59,7 @@ def _rates(model: Model, t: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _steps(model: Model, q: FloatArray, q2: FloatArray) -> FloatArray:
-    """Return the displacements (N, n) from q to q2, the shorter way round for unlimited angles."""
+    """Return the displacements (N, n) from q to q2; unlimited angles take the shorter way."""
     steps = np.array(difference(model, q, q2))
     for joint, turns in zip(
         model.joints, is_continuous(model.joints, model.lower, model.upper), strict=True
@@ -74,8 +75,8 @@ def states_at(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return positions (k, nq), rates (k, n) and torques (k, n) at times (k,) in s.
 
-    ``states`` are those of :func:`states_of`. Between them, positions move at constant rates of
-    their joints, and the others linearly; before and after them, the first and the last hold.
+    ``states`` is the result of :func:`states_of`. Between its rows, joints move at constant rates,
+    and rates and torques are interpolated linearly. Before and after, the first and last row hold.
     """
     t, q = states.t, states.q
     last = len(t) - 1

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of links, and those of a URDF, whose faulty shapes are reported and omitted."""
+"""The shapes of links, and their reader for URDF, which reports and omits faulty shapes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Triangles(NamedTuple):
 Shape = Box | Cylinder | Capsule | Sphere | Mesh | Triangles
 
 SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
-"""The tags of shapes."""
+"""The XML tags of shapes."""
 
 
 class Visual(NamedTuple):

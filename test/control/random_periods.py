@@ -151,7 +151,7 @@ class Histories:
 
     def _initial(self, row: Any) -> Any:
         layout = self.layouts.settings
-        state = initial(self.layouts, layout.unpacked(row))
+        state = initial(layout.unpacked(row))
         return self.layouts.state.packed(state).astype(float)
 
     def _begin_faults(self) -> None:

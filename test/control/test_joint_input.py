@@ -147,9 +147,8 @@ def test_efforts_that_are_not_there_are_said(efforts, said, known):
     joints = JointInput(("a", "b"))
     for before in ((), (3.0, 4.0)):
         accepted(joints, ["a", "b"], [0.0] * 2, (), before)
-        found = accepted(joints, ["a", "b"], [0.0] * 2, (), efforts).efforts
-        assert not found.complete
-        assert found.why_not == said
+        found = accepted(joints, ["a", "b"], [0.0] * 2, (), efforts)
+        assert found.why_no_effort == said
         assert np.isfinite(found.tau).sum() == known
 
 
@@ -164,7 +163,7 @@ def test_joints_that_nobody_reports_are_fixed():
     reading = accepted(joints, ARM, (1, 2), (3, 4), (5, 6))
     assert reading.q.tolist() == [1.0, 2.0, 0.02]
     assert reading.qd.tolist() == [3.0, 4.0, 0.0]
-    assert reading.efforts.why_not == f"no effort of finger: {FIXED}"
+    assert reading.why_no_effort == f"no effort of finger: {FIXED}"
     assert joints.stale(0.4) == []
     reading = accepted(joints, ROBOT, (1, 2, 3), (4, 5, 6), stamp=SECOND + 1)
     assert reading.q.tolist() == [1.0, 2.0, 0.02]  # what messages say of it is ignored
@@ -273,8 +272,8 @@ def test_any_split_of_messages_gives_the_latest_values_by_joint(history):
             assert found.kind == kind
             continue
         assert found.q.tolist() == [joint.q for joint in known]
-        np.testing.assert_array_equal(found.efforts.tau, [joint.effort for joint in known])
-        assert found.efforts.complete == bool(np.isfinite(found.efforts.tau).all())
+        np.testing.assert_array_equal(found.tau, [joint.effort for joint in known])
+        assert (not found.why_no_effort) == bool(np.isfinite(found.tau).all())
         assert found.stamp == (max(one.stamp for one in known) if stamp else 0)
         assert found.repeated == (
             stamp > 0 and all(before[name] == stamp for name in values if name in before)

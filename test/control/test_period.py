@@ -94,7 +94,7 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
     """From the second period on, until one is used; other laws follow the other joints."""
     p = settings(layouts)
     zero, one = np.zeros(N), np.ones(N)
-    s = initial(layouts, p)._replace(
+    s = initial(p)._replace(
         now=1.0, mode=mode, law=law, law_before=law_before, stamp=one, received=one, q=zero
     )
     used = []

@@ -125,7 +125,7 @@ def explored(layouts, holder, before, depth):
     """
     settings = settings_of(layouts, *holder)
     p = layouts.settings.unpacked(settings)
-    states = layouts.state.packed(initial(layouts, p)).astype(float)[None]
+    states = layouts.state.packed(initial(p)).astype(float)[None]
     with np.errstate(all="ignore"):
         for k, given in enumerate(before):
             states, _ = stepped(layouts, states, settings, k, *given)

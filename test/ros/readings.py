@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbs_dynamics.control.joint_input import NO_EFFORTS, Efforts, Reading
+from mbs_dynamics.control.joint_input import NO_EFFORTS, Reading
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
 
 
-def reading(q, qd, efforts=None, stamp=0):
-    """Return a reading; ``qd`` None: no velocities; ``efforts`` None: none, or torques (n,)."""
-    if efforts is None:
-        efforts = Efforts(np.full(np.size(q), np.nan), NO_EFFORTS)
-    elif not isinstance(efforts, Efforts):
-        efforts = Efforts(efforts)
-    return Reading(q, qd, "" if qd is not None else "none sent", efforts, stamp, False)
+def reading(q, qd, tau=None, stamp=0, why_no_effort=""):
+    """Return a reading, without velocities if ``qd`` is None, without efforts if ``tau`` is."""
+    if tau is None:
+        tau, why_no_effort = np.full(np.size(q), np.nan), NO_EFFORTS
+    why_no_velocity = "" if qd is not None else "none sent"
+    return Reading(q, qd, why_no_velocity, tau, why_no_effort, stamp, False)
 
 
 def formed(results, name, k=0):

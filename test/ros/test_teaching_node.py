@@ -161,6 +161,15 @@ def test_the_speed_is_that_of_the_parameter_and_the_load_counts(taught):
     assert (success, "joint" in said) == (False, True)
 
 
+@pytest.mark.parametrize(("age", "late"), [(-2.0, False), (2.0, True)])
+def test_a_recording_whose_end_may_be_missing_says_so(taught, age, late):
+    one = taught()
+    one.t = 1e-9 * one.node.get_clock().now().nanoseconds - 3.0 - age
+    success, said = one.record()
+    assert success, said
+    assert ("the end of the motion may be missing" in said) == late
+
+
 def test_a_wrapped_angle_is_sent_in_the_turn_of_the_joint(taught):
     one = taught(text=TEXT.replace('type="revolute"', 'type="continuous"'))
     assert one.record()[0]

@@ -96,7 +96,7 @@ def test_an_mcap_without_its_end_is_read_with_a_note(tmp_path):
     assert any("was not closed" in note for note in found.notes)
     assert_same(found)
     again = TimeSeries.read(path.parent)
-    assert any("the bag is not whole" in note for note in again.notes)
+    assert any("the bag is incomplete" in note for note in again.notes)
     cut_short(path, 1)
     with pytest.raises(TimeSeriesError, match=r"none; .*was not closed"):
         TimeSeries.read(path)

@@ -48,9 +48,9 @@ def test_whole_names_come_first():
     [
         (UR, ["wrist", "arm"], UnknownJointError, "wrist"),
         (["elbow"], ["wrist"], UnknownJointError, "elbow"),  # both end in a t
-        (["1", "2"], JOINTS, TimeSeriesError, "numbers 1, 2; the model has 7 joints"),
+        (["1", "2"], JOINTS, TimeSeriesError, "numbered 1, 2; the model has 7 joints"),
         ([f"{n}_deg" for n in JOINTS], JOINTS, TimeSeriesError, r"q_joint1_deg=q_joint1\[deg\]"),
-        (["2", "4", "3"], JOINTS[:3], TimeSeriesError, "numbers 2, 3, 4"),
+        (["2", "4", "3"], JOINTS[:3], TimeSeriesError, "numbered 2, 3, 4"),
     ],
 )
 def test_rejects_other_names(names, known, error, said):
@@ -62,7 +62,8 @@ def test_rejects_other_names(names, known, error, said):
 @pytest.mark.parametrize("count", [7, 5])
 def test_two_arms_in_one_file_are_asked_about(form, count):
     names = [form.split()[k].format(name) for k in (0, 1) for name in JOINTS[: (7, count)[k]]]
-    with pytest.raises(TimeSeriesError, match="which joints are those of the model") as error:
+    said = "several sets of joints match those of the model"
+    with pytest.raises(TimeSeriesError, match=said) as error:
         matched("run", names, JOINTS)
     assert names[0] in str(error.value)
     assert names[7] in str(error.value)

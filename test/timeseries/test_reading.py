@@ -57,6 +57,7 @@ def test_names_of_columns(head, joints, factor, tmp_path):
         ({"J1": "q_a", "J2": "none"}, "q", (ONE,)),
         ({"J": "none", "J1": "q_a", "J2": "q_b [deg]", "q": "[rad]"}, None, "'J'"),
         ({"Tim": "t"}, None, "no column 'Tim' .did you mean 'Time'"),
+        ({"t": "t[ms]", "J1": "q_a", "J2": "q_b"}, None, "no column 't'"),
         ({"Time": "clock"}, None, "--columns Time=clock: valid:"),
         ({"q": "[furlong]"}, None, "'furlong'; valid units are rad, deg"),
         ({"t": "rows/0"}, None, "t=rows/RATE"),

@@ -15,8 +15,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.mesh_files import find_mesh
-from mbs_dynamics.view.meshes import THICKNESS, appearance
+from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh
 from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
 
 URDF = """

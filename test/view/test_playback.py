@@ -23,8 +23,7 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import Page
-from mbs_dynamics.view.page_file import frame_times
-from mbs_dynamics.view.playback import TORQUES, Playback
+from mbs_dynamics.view.playback import TORQUES, Playback, frame_times
 from mbs_dynamics.view.states import states_at, states_of
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))

@@ -1,14 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of a guarded arm: their settings, and the interface of those that users write."""
+"""Laws of a guarded arm: settings, and the interface of laws of users."""
 
-from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
-from mbs_dynamics.control.laws.gravity import Gravity
-from mbs_dynamics.control.laws.joint_impedance import JointImpedance
-from mbs_dynamics.control.laws.law import Law, LawState, law_from
+from mbs_dynamics.control.laws.impedance import CartesianImpedance, JointImpedance
+from mbs_dynamics.control.laws.law import Gravity, Law, LawState, law_from
 
 AnyLaw = Law | JointImpedance | CartesianImpedance
-"""Laws that the period computes, and those that are called before it."""
+"""Laws that the period computes, and laws that are called before it."""
 
 __all__ = [
     "AnyLaw",

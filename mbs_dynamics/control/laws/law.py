@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of control laws: functions of a model, a state and a reference alone."""
+"""Interface of control laws that users write, and gravity compensation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ from mbs_dynamics.errors import ArgumentError, quoted
 from mbs_dynamics.model.model import Model
 
 
+class Gravity:
+    """Gravity compensation, as a law of a guarded arm.
+
+    ``options`` are settings of the arm, as one value, one for each joint, or by name of the joint:
+    ``gravity_scale``, ``damping`` in N m s/rad, ``friction`` in N m, ``friction_scale``,
+    ``velocity_filter``, ``limit_zone``.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+
 class LawState(NamedTuple):
-    """The state of an arm of which a law is a function. The arrays are not to be changed."""
+    """The state of an arm, as laws receive it. The arrays must not be changed."""
 
     q: FloatArray
     """(n,) positions in rad or m."""
@@ -29,7 +41,7 @@ class LawState(NamedTuple):
     gravity: FloatArray
     """(n,) gravity torques of the arm with its loads."""
     period: float = 0.0
-    """Time in s between two states, as it is set or measured before enabling; 0: not known yet."""
+    """Time in s between two states, as set, or as measured before enabling; 0: not known yet."""
     gap: float = 0.0
     """Longest of the latest times in s between two states, at least the period.
 
@@ -43,17 +55,17 @@ Law = Callable[[Model, LawState, Any], Any]
 The model has the gravity and loads in force; the reference is a
 :class:`~mbs_dynamics.control.references.JointReference` or
 :class:`~mbs_dynamics.control.references.PoseReference`. A law with an
-attribute ``link`` follows poses of that link, any other one positions of joints. If it has a
-``check(model, state)``, that raises ArgumentError for what it cannot do at a state. An
-attribute ``lead`` (m,) in rad or m, or of a link (6,), states how far references may lead the arm;
-it is read when the law takes over.
+attribute ``link`` follows poses of that link, any other law positions of joints. A method
+``check(model, state)``, if there is one, raises ArgumentError for states that the law cannot
+control. An attribute ``lead`` (m,) in rad or m, or (6,) for a link, states how far references may
+lead the arm; it is read when the law takes over.
 """
 
 
 def law_from(path: str) -> Law:
     """Return the law at an import path ``module:name``, an instance where that is a class.
 
-    Raises ArgumentError for a path that leads to nothing that can be called.
+    Raises ArgumentError for a path that cannot be imported or is not callable.
     """
     module, _, name = path.partition(":")
     if not module or not name:
@@ -61,7 +73,7 @@ def law_from(path: str) -> Law:
     try:
         target = getattr(importlib.import_module(module), name)
         law = target() if isinstance(target, type) else target
-    except Exception as error:  # whatever the module of a user does
+    except Exception as error:  # a module of a user may raise anything
         raise ArgumentError(
             f"law {quoted(path)} cannot be imported: {type(error).__name__}: {error}"
         ) from error
@@ -70,5 +82,5 @@ def law_from(path: str) -> Law:
             f"law {quoted(path)} is a {type(law).__name__}; must be a function of model, state "
             "and reference, or a class of them"
         )
-    made: Law = law
-    return made
+    found: Law = law
+    return found

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of checks: a condition beside a sentence, what it makes doubtful, when it counts.
+"""The table of checks: for each a condition, a sentence, the doubt that it raises, and its effects.
 
-The first check that fails stops an engaged arm, and every one that fails is a reason not to enable
-it. What a check makes doubtful decides who holds the arm then; see ``command.py``.
+The first check that fails stops an engaged arm, and each one that fails is a reason against
+enabling it. The doubt of a check decides how the arm is held then; see ``command.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
     first_of,
-    for_each,
     holds,
     is_one_of,
     least,
@@ -48,25 +47,25 @@ WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
 
 COMPARED_SPEED = 0.25
-"""Share of the velocity limit from which on a reported velocity is compared with positions. Damping
-by a wrong one throws the arm long before the limit of a fast joint is exceeded."""
+"""Share of the velocity limit above which a reported velocity is compared with positions. Damping
+by a wrong velocity throws the arm long before the limit of a fast joint is exceeded."""
 
 MOVING = 0.1
 """Speed in rad/s or m/s above which a position must change."""
 
 NOISE, STANDING = 1e-7, 1e-3
-"""Change of values in SI units that is noise, and distance from the mean position in rad or m that
-is rest."""
+"""Smallest change of values in SI units that counts as noise, and largest distance from the mean
+position in rad or m at rest."""
 
 LEARNED, QUIET = 50.0, 0.3
-"""Number of states at rest, and time in s, in which noise shows."""
+"""Number of states at rest, and time in s, after which values count as noisy."""
 
 STOOD = 5.0
-"""Number of successive periods in which the time may stand still, or be no number."""
+"""Number of successive periods with a time that stands still or is invalid, which is a fault."""
 
 DEVIATIONS, SMALL_DEVIATIONS = 5.0, 15.0
 """Number of successive deviations of an effort after which its motor is doubted: beyond the
-tolerance, and beyond SMALL of it and half of what is commanded."""
+tolerance, and beyond both SMALL of it and half of the command."""
 
 SMALL = 0.4
 
@@ -128,16 +127,16 @@ def watched(
     mean = s.mean_qd + share * (0.5 * (s.qd + m.qd) - s.mean_qd)  # as positions have changed
     mean = select(m.restarts, m.qd, select(fresh, mean, s.mean_qd))
 
-    # values that noise always changes at rest, and then does not, are old ones
+    # values that stop changing although noise always changed them at rest are frozen
     change, change_qd = m.q - s.q, m.qd - s.qd
     most = max(abs(change), abs(change_qd))
     slow_joint = less(abs(m.qd), MOVING)
     rests = slow_joint & less(abs(m.q - slow), STANDING)
     lively = rests & less(NOISE, most)
     reverses = less(change * s.change, 0.0) | less(change_qd * s.change_qd, 0.0)
-    count = select(lively, s.lively + 1.0, 0.0 * s.lively)
+    count = select(lively, s.lively + 1.0, 0.0)
     since = select(lively & less(0.0, s.lively), s.lively_since, m.stamp)
-    reversals = select(lively, s.reversals + 1.0 * reverses, 0.0 * count)
+    reversals = select(lively, s.reversals + 1.0 * reverses, 0.0)
     learned = less_equal(LEARNED, count) & less_equal(QUIET, m.stamp - since)
     learned = learned & less_equal(0.25 * count, reversals)
     comes_to_rest = slow_joint & less(0.0, most) & ~less(NOISE, most)
@@ -146,7 +145,7 @@ def watched(
     alive = fresh & moves
 
     # measured efforts against those of the latest commands
-    ahead = [select(holds(p.commanded), row, 0.0 * row) for row in s.asked]
+    ahead = [select(holds(p.commanded), row, 0.0) for row in s.asked]
     within = [max(-p.effort, min(row, p.effort)) for row in ahead] + [ahead[0]]
     low, high = within[0], within[0]
     for row in within[1:]:
@@ -156,10 +155,10 @@ def watched(
     far = less(bound, beyond)
     small = less(max(SMALL * bound, 0.5 * max(-low, high)), beyond)
     step = select(far, SMALL_DEVIATIONS, DEVIATIONS)
-    counted = select(far | small, s.deviations + step, 0.0 * s.deviations)
+    counted = select(far | small, s.deviations + step, 0.0)
     compares = engaged & less_equal(float(LAG), s.asked_count) & less(0.0, p.tolerance)
     compares = compares & less_equal(SWITCHING, x.now - s.switched_at) & ~elsewhere
-    compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
+    compared = m.new & holds(p.commanded) & compares
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
     after = s._replace(
@@ -190,23 +189,23 @@ def _stands(c: Context) -> tuple[Any, Any, Any]:
 
 
 def _drive_error(c: Context) -> tuple[Any, Any, Any]:
-    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0 * c.x.error
+    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0
 
 
 def _temperature(c: Context) -> tuple[Any, Any, Any]:
     hot = holds(c.x.reported) & less(c.p.hottest, c.x.temperature)
-    return hot, c.x.temperature, c.p.hottest + 0.0 * c.p.effort
+    return hot, c.x.temperature, c.p.hottest
 
 
 def _apart(c: Context) -> tuple[Any, Any, Any]:
-    most = 0.1 + 0.0 * c.p.effort
+    most = 0.1
     return holds(c.x.reported) & less(most, c.x.apart), c.x.apart, most
 
 
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
     gap = c.m.received - c.s.received
-    late = less_equal(c.p.timeout, gap) & c.m.new & for_each(c.engaged, len(gap))
+    late = less_equal(c.p.timeout, gap) & c.m.new & c.engaged
     return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 
@@ -239,7 +238,7 @@ def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
     mean = c.after.mean_qd
     believed = less_equal(0.5 * mean * mean, c.speed * mean)
     bound = COMPARED_SPEED * c.p.fastest
-    lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample shows nothing
+    lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample is no evidence
     fast = less(bound, lasts) & c.m.new & holds(c.p.commanded)
     return (_too_fast(c) | fast) & ~believed, mean, bound
 
@@ -314,7 +313,7 @@ def _stiffness(c: Context) -> tuple[Any, Any, Any]:
 
 def _no_limit(c: Context) -> tuple[Any, Any, Any]:
     fine = less(0.0, c.p.effort) & less(c.p.effort, NEVER)
-    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0 * c.p.effort
+    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0
 
 
 def _overload(c: Context) -> tuple[Any, Any, Any]:
@@ -480,7 +479,7 @@ CHECKS = (
         stops=False,
     ),
 )
-"""In the order in which they count."""
+"""In order of precedence."""
 
 
 def judged(c: Context, n: int) -> tuple[list[Any], list[tuple[Any, Any, Any]]]:
@@ -503,19 +502,12 @@ def first_failing(fails: list[Any], rows: list[tuple[Any, Any, Any]]) -> tuple[A
 
     The number is 0, and the rest NaN, where none does.
     """
-    number: Any = 0.0
-    joint: Any = np.nan
-    value: Any = np.nan
-    limit: Any = np.nan
-    doubt: Any = NOTHING
+    found: tuple[Any, ...] = (0.0, np.nan, np.nan, np.nan, NOTHING)
     for k in reversed(range(len(CHECKS))):
         if CHECKS[k].stops:
-            number = select(fails[k], k + 1.0, number)
-            joint = select(fails[k], rows[k][0], joint)
-            value = select(fails[k], rows[k][1], value)
-            limit = select(fails[k], rows[k][2], limit)
-            doubt = select(fails[k], CHECKS[k].doubt, doubt)
-    return number, joint, value, limit, doubt
+            row = (k + 1.0, *rows[k], CHECKS[k].doubt)
+            found = tuple(select(fails[k], x, y) for x, y in zip(row, found, strict=True))
+    return found
 
 
 def allowed(fails: list[Any]) -> Any:
@@ -524,6 +516,6 @@ def allowed(fails: list[Any]) -> Any:
 
 
 def verdict(rows: list[tuple[Any, Any, Any]], fresh_for: Any) -> Verdict:
-    """Return what was found."""
+    """Return the verdict of the checks."""
     joints, values, limits = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
     return Verdict(joints, values, limits, fresh_for)

@@ -6,8 +6,8 @@ The generalised momentum p = M qd obeys pd = tau + C^T qd - g + tau_ext, since M
 residual of the momentum observer follows tau_ext as a low-pass filter does, without accelerations:
 De Luca, Albu-Schaeffer, Haddadin and Hirzinger (2006). A second low-pass filter suppresses the
 noise of velocities. Errors of masses and friction change steadily as the arm moves; two high-pass
-filters take them off. So two torques are compared with thresholds by joint, which grow with speed:
-the sustained one, and the impact, which is its sudden change.
+filters remove them. Two torques of each joint are compared with thresholds, which grow with speed:
+the sustained torque, and the impact, which is its sudden change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SETTLING = 5.0 * DRIFT
 """Time in s from the first residual on in which nothing is detected."""
 
 LONGEST = 0.1
-"""Time in s between two states after which the observer starts anew."""
+"""Longest time in s between two states; after a longer one the observer restarts."""
 
 
 class Contact(NamedTuple):
@@ -80,40 +80,40 @@ class Hit(NamedTuple):
 
 
 def unwatched(n: int) -> Bounds:
-    """Return thresholds of joints that are not watched."""
+    """Return the thresholds of n joints without detection."""
     zero, one = np.zeros(n), np.ones(n)
     return Bounds(NEVER * one, zero, NEVER * one, zero, one)
 
 
 def nothing_known(n: int) -> Contact:
-    """Return what is known of external torques before the first state."""
+    """Return the external torques before the first state: all are unknown."""
     unknown = np.full(n, np.nan)
     return Contact(unknown, unknown, unknown, unknown, unknown, unknown, 0.0)
 
 
 def fading(x: Any) -> Any:
-    """Return what is left of a first-order filter after x time constants, for x >= 0.
+    """Return the decay of a first-order filter after x time constants, for x >= 0.
 
     It is exp(-x) within 1 % of 1, and within 1e-4 for x up to 0.4.
     """
     return 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))))
 
 
-def residual_after(before: Any, change: Any, rate: Any, kept: Any) -> Any:
+def residual_after(before: Any, change: Any, rate: Any, decay: Any) -> Any:
     """Return the residual (n,) of the momentum observer after a time; NaN where it is unknown.
 
     ``change`` is that of the momentum over this time, divided by it, and ``rate`` the mean rate
-    without external torques, (n,) each. The filter keeps the share ``kept`` of the residual
+    without external torques, (n,) each. The filter keeps the share ``decay`` of the residual
     ``before`` (n,), which counts as 0 where it is NaN.
     """
     known = select(isnan(before), 0.0, before)
-    return kept * known + (1.0 - kept) * (change - rate)
+    return decay * known + (1.0 - decay) * (change - rate)
 
 
 def momentum_of(tree: Tree, q: Any, qd: Any, effort: Any, representation: str) -> tuple[Any, Any]:
     """Return the momentum and its rate without external torques, (n,) each, at q, qd (n,).
 
-    Friction and damping of the description are taken off the ``effort`` (n,).
+    Friction and damping of the description are subtracted from the ``effort`` (n,).
     """
     momentum, rate = mbs.generalized_momentum(tree, q, qd, representation=representation)
     return momentum, effort + rate + resistance(tree.model, qd)
@@ -137,20 +137,20 @@ def contact_after(
 ) -> Contact:
     """Return external torques after a state, ``elapsed`` s after the one before; NaN: unknown.
 
-    ``c`` has the fields of Contact; ``momentum`` and ``rate`` (n,) are those of the state. Where
-    the torque of a joint that is ``watched`` (n,) is not known, and where it ``restarts``, none is.
-    The drift stays where it is ``frozen``.
+    ``c`` has the fields of Contact; ``momentum`` and ``rate`` (n,) are those of the state. If the
+    torque of one of the ``watched`` (n,) joints is unknown, all are. The drift does not change
+    while it is ``frozen``.
     """
     usable = less(0.0, elapsed) & less_equal(elapsed, LONGEST)
     mean_rate = 0.5 * (rate + c.momentum_rate)
-    kept = fading(GAIN * elapsed)
-    r = residual_after(c.residual, (momentum - c.momentum) / elapsed, mean_rate, kept)
+    decay = fading(GAIN * elapsed)
+    r = residual_after(c.residual, (momentum - c.momentum) / elapsed, mean_rate, decay)
     first = isnan(c.residual)
-    sustained = select(first, r, r + kept * (c.sustained - r))
+    sustained = select(first, r, r + decay * (c.sustained - r))
     slow = select(frozen, 1.0, fading(elapsed / DRIFT))
     drift = select(first, r, sustained + slow * (c.drift - sustained))
     rest = sustained - drift
-    trend = select(first, 0.0 * r, rest + slow * (c.trend - rest))
+    trend = select(first, 0.0, rest + slow * (c.trend - rest))
     known = usable & all_of(less(abs(r), NEVER) | ~watched)
     starts = any_of(first & watched)
     r, sustained, drift, trend = (
@@ -181,7 +181,7 @@ def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
     Bounds.
     """
     watched = less(p.impact_threshold, NEVER)
-    share = largest(select(watched, abs(qd) / p.recorded_speed, 0.0 * qd))
+    share = largest(select(watched, abs(qd) / p.recorded_speed, 0.0))
     bounds = [
         max(1.0, share) * (at_rest + share * slope)
         for at_rest, slope in (
@@ -189,7 +189,7 @@ def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
             (p.sustained_threshold, p.sustained_slope),
         )
     ]
-    torques = [select(watched, row, 0.0 * qd) for row in (impact_of(c), c.sustained)]
+    torques = [select(watched, row, 0.0) for row in (impact_of(c), c.sustained)]
     return np.array(torques), np.array(bounds)
 
 
@@ -216,7 +216,7 @@ def with_collision(s: State, p: Settings, found: Hit, now: Any) -> State:
 
 
 def settling(s: State, settles: Any) -> State:
-    """Return a state whose external torques are to settle anew, if it ``settles``."""
+    """Return the state in which external torques settle again, if it ``settles``."""
     return s._replace(
         residual=select(settles, np.nan, s.residual),
         contact_time=select(settles, 0.0, s.contact_time),
@@ -224,7 +224,7 @@ def settling(s: State, settles: Any) -> State:
 
 
 def without_collision(s: State, forgets: Any) -> State:
-    """Return a state that has forgotten the collision, if it ``forgets``."""
+    """Return the state without the collision, if it ``forgets``."""
     return settling(s, forgets)._replace(
         collided=select(forgets, -1.0, s.collided),
         yields_until=select(forgets, -np.inf, s.yields_until),
@@ -237,7 +237,7 @@ def floats(s: State, p: Settings) -> Any:
 
 
 def yielding(s: State, p: Settings, qd: Any, now: Any) -> Any:
-    """Return the torques (n,) of an arm that goes along with a contact: impacts beyond thresholds.
+    """Return the torques (n,) of an arm that yields to a contact: impacts beyond thresholds.
 
     They fade as it moves.
     """

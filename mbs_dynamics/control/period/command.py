@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command of a period: who holds the arm, and the torques, within all limits.
+"""The command of a period: the hold of the drives, and the torques, within all limits.
 
-Where the drives can hold the arm, their position loops do so whenever torques do not, with the
-gravity torques of the held positions fed forward, and from one to the other without a gap. Else
-torques ramp out.
+Drives that can hold the arm do so by their position loops whenever torques do not, with the gravity
+torques of the held positions fed forward. The change from one to the other leaves no gap. Other
+arms are released by ramping torques out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from mbs_dynamics.control.period.logic import (
     all_of,
     clipped,
     first_of,
-    for_each,
     holds,
     is_one_of,
     largest,
@@ -42,10 +41,10 @@ RAMP_DOWN, HOLD_TORQUE, ZERO = 0.0, 1.0, 2.0
 
 
 def at_fault(s: State, doubt: float) -> Any:
-    """Return the condition of each joint that a latched fault makes doubtful so."""
-    n = len(s.q)
+    """Return the conditions (n,) that a latched fault raises this doubt about a joint."""
     is_fault = equal(s.doubt, doubt) & ~equal(s.fault, 0.0)
-    return np.array([is_fault & equal(s.fault_joint, float(k)) for k in range(n)], dtype=object)
+    joints = range(len(s.q))
+    return np.array([is_fault & equal(s.fault_joint, float(k)) for k in joints], dtype=object)
 
 
 def with_hold(
@@ -53,9 +52,8 @@ def with_hold(
 ) -> State:
     """Return the state with the share of the drives' hold, and the positions that they hold.
 
-    ``entered``: the mode is new; ``begins``: drives are asked to hold the arm. They hold the
-    positions q (n,) where the arm is then, and go on holding those from before if it is gravity
-    that is doubted.
+    ``entered``: the mode is new; ``begins``: the drives are requested to hold the arm. They hold
+    the present positions q (n,), except that they keep the previous ones while gravity is doubted.
     """
     can_hold, elapsed = holds(p.can_hold), now - s.since
     fades = 1.0 - min(1.0, max(elapsed, 0.0) / max(p.hand_over, 1e-9))
@@ -64,9 +62,9 @@ def with_hold(
     released = is_one_of(s.mode, (RAMPING_OUT, STOPPING))
     hold = select((released & can_hold) | begins, 1.0, hold)
     keeps = equal(s.doubt, GRAVITY) & equal(s.mode, STOPPING)
-    grips = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
-    unheld = any_unknown(s.held)
-    held = select(for_each(grips | unheld, len(q)), q, s.held)
+    anew = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
+    unknown = any_unknown(s.held)
+    held = select(anew | unknown, q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
     elsewhere = 1.0 * holds(r.holds)
     switched = switched | ~equal(elsewhere, s.held_elsewhere)
@@ -86,12 +84,12 @@ def any_unknown(values: Any) -> Any:
 def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
     """Return the state whose held positions follow an arm that its drives do not hold.
 
-    They may be without power, or overcome; they would throw the arm back if they went on with
-    positions far away. A doubted encoder is not followed.
+    Drives may be without power or overloaded, and would later throw the arm back to distant
+    positions. A doubted encoder is not followed.
     """
     ahead = s.held - q
     follows = equal(s.hold, 1.0) & ~is_engaged(s.mode) & equal(sum(abs(x.nudge)), 0.0)
-    off = less(p.slip, abs(ahead)) & ~at_fault(s, ENCODER) & for_each(follows, len(q))
+    off = less(p.slip, abs(ahead)) & ~at_fault(s, ENCODER) & follows
     near = q + clipped(ahead, -p.slip, p.slip)
     joint, _, _ = first_of(off, ahead, p.slip)
     before = select(entered, -1.0, s.slipped)
@@ -102,12 +100,12 @@ def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
 
 
 def release_began(s: State, r: Request, p: Settings) -> Any:
-    """Return the time from which on torques ramp out.
+    """Return the time at which torques begin to ramp out.
 
-    Where another controller is to hold the arm, whole torques wait for it, as long as states that
-    are not doubted come, and for ``p.release`` at most.
+    If another controller is to hold the arm, the full torques wait for it while trusted states
+    arrive, for at most ``p.release``.
     """
-    latest = largest(select(holds(p.commanded), s.received, -math.inf + 0.0 * p.effort))
+    latest = largest(select(holds(p.commanded), s.received, -math.inf))
     waited = max(s.since, min(latest, s.since + p.release))
     return select(holds(r.holder) & ~holds(s.doubted), waited, s.since)
 
@@ -115,23 +113,22 @@ def release_began(s: State, r: Request, p: Settings) -> Any:
 def wanted(
     s: State, x: Sample, r: Request, p: Settings, t: Torques, g_held: Any, acts: Any
 ) -> tuple[State, Any, Any, Any]:
-    """Return the state with the share of gravity torques, and the torques (n,) to command; of a
-    release, too, the torques (n,) that it aims at now, and the condition that these do not change
-    any more.
+    """Return the state with the share of gravity torques, and the torques (n,) to command.
 
-    ``acts`` (n,) are the conditions that states are new enough for damping and assist.
+    For a release, also return its present target torques (n,), and the condition that these have
+    reached their final values. ``acts`` (n,) are the conditions that states are recent enough for
+    damping and assist.
     """
     engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
-    n = len(s.q)
     elapsed = max(x.now - s.since, 0.0)
     ramp = select(less(elapsed, p.ramp_in), elapsed / max(p.ramp_in, 1e-9), 1.0)
     share = select(equal(s.mode, RAMPING_IN), min(ramp, s.most_share), s.share)
     share = select(equal(s.mode, ON), 1.0, share)
     held_by_drives = ~engaged & equal(s.hold, 1.0)
     share = select(held_by_drives, s.most_share, share)
-    g = select(for_each(held_by_drives, n), g_held, t.gravity)
+    g = select(held_by_drives, g_held, t.gravity)
     base = s.start + share * (g - s.start)
-    base = select(less(abs(base), NEVER), base, s.command)  # one that is not a number goes as well
+    base = select(less(abs(base), NEVER), base, s.command)  # this replaces NaN as well
 
     left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
     left = select(holds(r.holds), 0.0, left)
@@ -140,24 +137,23 @@ def wanted(
     left = select(stops & equal(p.on_fault, ZERO) & ~holds(s.lets_go) & ~wrong, 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
-    # nothing once it is over, or where something else carries the arm, whatever gravity is
-    goes_on = for_each(less(0.0, left) & (held_by_drives | ~wrong), n)
+    # zero after the ramp, and if something else carries the arm
+    goes_on = less(0.0, left) & (held_by_drives | ~wrong)
     released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
-    released = select(for_each(keeps, n), s.carried, released)
-    released = select(at_fault(s, MOTOR), 0.0 * released, released)
-    released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
+    released = select(keeps, s.carried, released)
+    released = select(at_fault(s, MOTOR), 0.0, released)
+    released = released + select(held_by_drives, x.nudge, 0.0)
     released = clipped(released, -p.effort, p.effort)
 
     dissipates = (engaged | less(0.0, left)) & ~held_by_drives & ~holds(s.rates_doubted)
-    damps = acts & for_each(dissipates, n) & ~(at_fault(s, MOTOR) & for_each(~engaged, n))
-    assists = acts & for_each(engaged & ~holds(s.rates_doubted), n)
-    zero = 0.0 * base
-    torque = select(for_each(engaged, n), base, released)
-    torque = torque + select(damps, t.damping, zero) + share * select(assists, t.assist, zero)
+    damps = acts & dissipates & ~(at_fault(s, MOTOR) & ~engaged)
+    assists = acts & (engaged & ~holds(s.rates_doubted))
+    torque = select(engaged, base, released)
+    torque = torque + select(damps, t.damping, 0.0) + share * select(assists, t.assist, 0.0)
     ends = held_by_drives | equal(left, 0.0) | keeps
-    carried = select(for_each(engaged, n), clipped(base, -p.effort, p.effort), s.carried)
+    carried = select(engaged, clipped(base, -p.effort, p.effort), s.carried)
     s = s._replace(share=share, carried=carried)
     return s, clipped(torque, -p.effort, p.effort), released, ends
 
@@ -166,7 +162,7 @@ def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
     """Return the command (n,): the torque within the limits of rate and effort, and finite."""
     step = p.rate * select(isnan(s.commanded_at), 0.0, max(now - s.commanded_at, 0.0))
     command = s.command + clipped(torque - s.command, -step, step)
-    # exactly the torque where it is in reach, so that a ramp out ends at zero
+    # exactly the torque if it is within reach, so that a ramp out ends at zero
     command = select(less_equal(abs(torque - s.command), step), torque, command)
     command = select(less(abs(command), NEVER), command, s.command)
     return clipped(command, -p.effort, p.effort)
@@ -175,51 +171,46 @@ def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
 def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
     """Return the efforts (n,) that follow from a command, with the position loops of the drives."""
     loops = p.stiffness * (s.held - q) - p.drive_damping * qd
-    return command + select(for_each(less(0.0, s.hold), len(q)), s.hold * loops, 0.0 * command)
+    return command + select(less(0.0, s.hold), s.hold * loops, 0.0)
 
 
 def remembered(
     s: State, r: Request, p: Settings, command: Any, arrived: Any, behind: Any, now: Any
 ) -> State:
-    """Return the state after a command that is sent.
+    """Return the state after a command.
 
-    ``arrived``: it ends a release; ``behind``: it was limited in rate.
+    ``arrived``: it completes a release; ``behind``: the rate limit changed it.
     """
-    n = len(s.q)
     efforts = expected(s, p, command, s.q, s.qd)
     asked = np.vstack([efforts[None], s.asked[: LAG - 1]])
     sends = holds(r.sends)
     at_limit = less_equal(p.effort, abs(command)) & holds(p.commanded)
-    each = for_each(sends, n)
-    every = np.vstack([each[None]] * LAG)
     engaged = is_engaged(s.mode)
-    since = select(at_limit & for_each(engaged, n), min(s.saturated_since, now), np.inf)
+    since = select(at_limit & engaged, min(s.saturated_since, now), np.inf)
     return s._replace(
-        command=select(each, command, s.command),
+        command=select(sends, command, s.command),
         commanded_at=select(sends, now, s.commanded_at),
-        asked=select(every, asked, s.asked),
+        asked=select(sends, asked, s.asked),
         asked_count=select(sends, s.asked_count + 1.0, s.asked_count),
-        saturated_since=select(each, since, s.saturated_since),
+        saturated_since=select(sends, since, s.saturated_since),
         behind=select(sends, 1.0 * behind, s.behind),
         arrived=select(sends, 1.0 * arrived, 0.0),
     )
 
 
 def output(s: State, p: Settings, g_held: Any) -> Output:
-    """Return what the motors are told."""
-    n = len(s.q)
+    """Return the command to the drives."""
     engaged = is_engaged(s.mode)
-    fault = ~for_each(engaged, n)
-    motor, encoder = at_fault(s, MOTOR) & fault, at_fault(s, ENCODER) & fault
-    # a doubted motor holds what its torque would hold, through its position loop
+    motor, encoder = at_fault(s, MOTOR) & ~engaged, at_fault(s, ENCODER) & ~engaged
+    # the position loop of a doubted motor exerts the torque that the motor would not
     motor = motor & less(abs(g_held), NEVER)
-    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0 * s.held)
-    position = select(for_each(less(0.0, s.hold), n), stretched, s.q) - s.turned
+    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0)
+    position = select(less(0.0, s.hold), stretched, s.q) - s.turned
     active = less(0.0, s.hold) | engaged | less(0.0, sum(abs(s.command)))
     return Output(
         torque=s.command,
         position=position,
-        stiffness=select(encoder, 0.0 * s.q, s.hold + 0.0 * s.q),
-        damping=s.hold + 0.0 * s.q,
+        stiffness=select(encoder, 0.0, s.hold),
+        damping=s.hold,
         active=1.0 * active,
     )

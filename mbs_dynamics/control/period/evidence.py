@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence for the sign of gravity torques while they ramp in, where no effort has shown it.
 
-Torques g of the arm's weight grow from zero by a share s. The motion that follows tells what holds
-the arm. Where it stays still, something supports it, and s grows slowly. Where it sinks, nothing
-does, and s grows as fast as torques may ramp in. Where it rises, something else carries its weight
-already, such as drives that compensate gravity themselves, and torques stop. Where it sinks faster
-and faster under the whole of g, torques act in the wrong direction, and stop as well. The efforts
-of drives that hold the arm are compared with g before these drives let go.
+The share s of the gravity torques g grows from zero. The resulting motion shows what holds the arm.
+If it stays still, something supports it, and s grows slowly. If it sinks, nothing does, and s grows
+as fast as torques may ramp in. If it rises, something else already carries its weight, such as
+drives that compensate gravity themselves, and torques stop. If it sinks faster and faster under the
+full g, torques act in the wrong direction, and stop as well. The efforts of drives that hold the
+arm are compared with g before these drives release it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mbs_dynamics.control.period.records import SWITCHING, Sample, Settings, Sta
 from mbs_dynamics.control.period.transitions import ON
 
 RISES, SINKS, DISAGREES = 1.0, 2.0, 3.0
-"""Contradictions of the torques: the arm rises, it sinks faster and faster under the whole of them,
+"""Evidence against the torques: the arm rises, it sinks faster and faster under the full torques,
 or drives that hold it exert other efforts."""
 
 GROWTH = 1.0
@@ -39,15 +39,15 @@ CATCH_UP = 0.03
 """Shortest time in s in which torques grow while the arm sinks."""
 
 SINKING, SUNK = 0.03, 1e-4
-"""Mean speed in rad/s and mean displacement in rad from which on an arm sinks."""
+"""Mean speed in rad/s and mean displacement in rad beyond which an arm sinks."""
 
 RISE, PAUSE = 0.01, 0.002
-"""Displacements in rad or m against gravity at which torques stop, and at which they stop to
-grow."""
+"""Displacements in rad or m against gravity at which torques stop, and at which they stop
+growing."""
 
 OVERSHOOT = 2.0
-"""Rise of an arm on its drives that follows from its sinking before, relative to that: without any
-damping it comes up on the other side as far as it has sunk."""
+"""Rise of an arm on its drives that its sinking explains, relative to that: without damping it
+oscillates, and rises on the other side as far as it has sunk."""
 
 MODEL_ERROR = 0.2
 """Share of g by which the model may be wrong: an arm may rise slowly under the rest."""
@@ -56,19 +56,19 @@ FAST = 0.2
 """Mean speed in rad/s that a rising arm does not reach by an error of the model."""
 
 FASTER = 0.3
-"""Growth of a speed in rad/s or m/s under the whole of g that no error of the model explains.
+"""Growth of a speed in rad/s or m/s under the full g that no error of the model explains.
 
 Simulated arms of right signs, with masses wrong by a fifth, stay below 0.08; those with a joint of
 the wrong sign grow by 1 to 20, except where they rise elsewhere, which stops them first."""
 
 DELAY = 0.06
-"""Time in s after which the whole of g must have stopped a sinking arm from getting faster."""
+"""Time in s after which the full g must have stopped a sinking arm from accelerating."""
 
 WATCHED = 0.3
 """Time in s for which the arm is watched once torques alone hold it."""
 
 LOADED = 0.02
-"""Share of its effort limit from which on a joint is loaded by gravity."""
+"""Share of the effort limit above which gravity loads a joint."""
 
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
@@ -81,15 +81,20 @@ CONFIRMED, LONGEST_DOUBT = 5.0, 0.15
 
 
 def shown(effort: Any, p: Settings) -> Any:
-    """Return the condition that efforts are measured: drives that measure none report NaN, or 0."""
+    """Return the condition that efforts are measured: other drives report NaN or 0."""
     known = all_of(~isnan(effort) | ~holds(p.commanded))
     return known & any_of(holds(p.commanded) & less(0.0, abs(effort)))
 
 
 def idle(effort: Any, p: Settings) -> Any:
-    """Return the condition that efforts are next to nothing, or not known."""
+    """Return the condition that efforts are nearly zero, or unknown."""
     some = holds(p.commanded) & less(EFFORT_FLOOR * p.effort, abs(effort))
     return ~any_of(some) | any_of(isnan(effort) & holds(p.commanded))
+
+
+def per_limit(p: Settings) -> Any:
+    """Return the reciprocal effort limits (n,), 0 for joints that are not commanded."""
+    return select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0)
 
 
 def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
@@ -97,16 +102,15 @@ def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
 
     The bound is ``effort_tolerance`` times the largest share of a gravity torque, and EFFORT_FLOOR.
     """
-    per = select(holds(p.commanded), 1.0 / max(p.effort, 1e-9), 0.0 * p.effort)
-    return abs(effort - needed) * per, EFFORT_FLOOR + p.effort_tolerance * largest(
-        abs(needed) * per
-    )
+    per = per_limit(p)
+    apart = abs(effort - needed) * per
+    return apart, EFFORT_FLOOR + p.effort_tolerance * largest(abs(needed) * per)
 
 
-def begun(s: State, q: Any, begins: Any, verified: Any) -> State:
-    """Return a state in which an arm at positions q (n,) is watched anew, if it ``begins`` now.
+def restarted(s: State, q: Any, begins: Any, verified: Any) -> State:
+    """Return the state in which evidence is collected from positions q (n,) on, if it ``begins``.
 
-    It is not watched any more where its torques are ``verified``.
+    If the torques are ``verified``, no evidence is collected.
     """
     watched = begins & ~verified
     return s._replace(
@@ -125,7 +129,7 @@ def begun(s: State, q: Any, begins: Any, verified: Any) -> State:
     )
 
 
-def weighed(
+def with_evidence(
     s: State,
     x: Sample,
     p: Settings,
@@ -136,7 +140,7 @@ def weighed(
     elsewhere: Any,
     dt: Any,
 ) -> tuple[State, Any]:
-    """Return the state with the evidence, and the condition that this contradicts the torques.
+    """Return the state with the evidence, and the condition that it contradicts the torques.
 
     ``g`` (n,) are the whole gravity torques, ``exerted`` (n,) the efforts of drives that hold the
     arm; ``elsewhere``: another controller holds it.
@@ -156,8 +160,8 @@ def weighed(
 
     # it rises, or sinks faster and faster
     loaded = of_arm & less(LOADED * p.effort, abs(g))
-    dip = largest(select(sprung & ~equal(g, 0.0), abs(s.first_q - lowest_q), 0.0 * g))
-    rise = select(loaded & less(0.0, g * (m.q - lowest_q)), abs(m.q - lowest_q), 0.0 * g)
+    dip = largest(select(sprung & ~equal(g, 0.0), abs(s.first_q - lowest_q), 0.0))
+    rise = select(loaded & less(0.0, g * (m.q - lowest_q)), abs(m.q - lowest_q), 0.0)
     most = RISE + OVERSHOOT * dip
     tolerant = less_equal(1.0 - MODEL_ERROR, s.most_share) & ~less(FAST, speed)
     most = select(tolerant, 3.0 * most, most)
@@ -201,13 +205,13 @@ def weighed(
     holds_all = equal(share, 1.0) & waits
     # drives that work against the torques keep the arm up by themselves
     loops = p.stiffness * (s.held - m.q) - p.drive_damping * m.qd
-    per = select(of_arm, 1.0 / max(p.effort, 1e-9), 0.0 * p.effort)
     against = less(
-        0.5 * share * largest(abs(g) * per), largest(select(drives_hold, abs(loops * per), 0.0 * g))
+        0.5 * share * largest(abs(g) * per_limit(p)),
+        largest(select(drives_hold, abs(loops * per_limit(p)), 0.0)),
     )
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 
-    # whole torques that are not contradicted for some time are right
+    # full torques without contradiction for some time are right
     rests = (engaged & equal(s.mode, ON) & ~drives_hold) | (~engaged & less(s.whole_at, math.inf))
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)
     proven = less_equal(WATCHED, now - alone_since)

@@ -49,7 +49,7 @@ def export_period(
     ``given`` are the settings with which ``<prefix>_settings`` is filled, and that are in force in
     ``<prefix>_initial``, the state of an arm of which nothing is known. ``precision`` is
     ``"double"`` or ``"single"``: in single precision times must be small, since a float counts
-    only 7 digits; let them begin at zero, and start anew within an hour.
+    only 7 digits; let them begin at zero, and restart them within an hour.
 
     Raises ArgumentError for another precision or a prefix that is not an identifier, OSError if a
     file cannot be written.
@@ -65,7 +65,7 @@ def export_period(
     constants = {
         f"const {prefix}_Settings {prefix}_settings": _initializer(layouts.settings, given, suffix),
         f"const {prefix}_State {prefix}_initial": _initializer(
-            layouts.state, initial(layouts, given), suffix
+            layouts.state, initial(given), suffix
         ),
     }
     inputs = {

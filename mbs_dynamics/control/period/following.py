@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law in force, its gains and its reference, and the change from one law to another.
 
-A law begins with the present state as its reference. Torques go from those of the law before to its
-own along a straight line in ``switch_time``, and so do gains that change, so that neither is a
-jump. A law that is requested meanwhile begins when that has ended.
+A law begins with the present state as its reference. Torques change linearly from those of the
+previous law over ``switch_time``, and so do changed gains, so that neither jumps. A law that is
+requested meanwhile begins when this change has ended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.logic import (
     any_of,
     clipped,
-    for_each,
     holds,
     is_one_of,
     largest,
@@ -33,13 +32,13 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
 GAP_MEMORY = 0.3
-"""Time in s in which a long time between two states is forgotten."""
+"""Time in s after which a long gap between two states is forgotten."""
 
 GAINS = (
     "joint_stiffness", "joint_ratio", "link_stiffness", "link_ratio", "link_axes",
     "posture_frequency",
 )  # fmt: skip
-"""Gains that change along a ramp."""
+"""Gains that are ramped."""
 
 SKEW = 1e-3
 """Largest error of the entries of R^T R of a pose."""
@@ -77,11 +76,11 @@ class Traced(NamedTuple):
 
 
 GRAVITY_ALONE = Traced()
-"""No law but that of gravity compensation."""
+"""No law but gravity compensation."""
 
 
 def is_sound(law: Any, r: Request, traced: Traced) -> Any:
-    """Return the condition that what a request describes for a law are numbers, and a pose."""
+    """Return the condition that a requested motion consists of finite numbers and a valid pose."""
     numbers = [*r.target, *r.target_qd, r.motion, r.pace]
     trajectory = [*r.segment.ravel(), r.segment_at, r.duration, r.delay]
     plays = equal(r.follows, references.TRAJECTORY)
@@ -114,7 +113,7 @@ def with_law(
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
     ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
-    and ``floating`` whether the arm floats since a collision, whatever law is requested.
+    and ``floating`` whether the arm floats since a collision, independent of the request.
     The conditions are that the reference begins at the present state, and that a motion begins.
     """
     acts = was_engaged & engaged
@@ -137,10 +136,9 @@ def with_law(
     begins = ~acts | floating | (changes & ~equal(_kind(wanted), _kind(s.law)))
     moves = ~equal(r.motion, s.motion)
     leads = (less(0.0, r.follows) | holds(r.prefers)) & ~floating
-    each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
-        # one that has faded is forgotten: a longer switch_time must not bring it back
+        # forget a law that has faded out: a longer switch_time must not bring it back
         law_before=select(
             changes, select(fades, s.law, wanted), select(blends, s.law_before, s.law)
         ),
@@ -149,11 +147,11 @@ def with_law(
         **gains,
         **goals,
         springs_end=end,
-        fading=select(each, s.reference, s.fading),
-        fading_qd=select(each, s.reference_qd, s.fading_qd),
+        fading=select(fades, s.reference, s.fading),
+        fading_qd=select(fades, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
-        shift=select(for_each(moves, len(s.q)), whole_turns(m.q - r.target, p.turning), s.shift),
+        shift=select(moves, whole_turns(m.q - r.target, p.turning), s.shift),
         obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),
@@ -164,12 +162,12 @@ def with_law(
     return after, begins, moves
 
 
-def floats(s: State, x: Sample, p: Settings, now: Any) -> Any:
+def floats(s: State, x: Sample, p: Settings) -> Any:
     """Return the condition that no law moves the arm, so that its motion is evidence.
 
-    Springs whose reference rests only hold it.
+    Springs with a resting reference only hold the arm.
     """
-    blends = less(now - s.law_at, p.switch_time)
+    blends = less(x.now - s.law_at, p.switch_time)
     return holds(x.floats) & ~blends & (equal(s.law, laws.FLOAT) | ~holds(s.obeys))
 
 
@@ -179,7 +177,7 @@ def _kind(law: Any) -> Any:
     return select(is_one_of(law, laws.OF_JOINTS), 1.0, link)
 
 
-class Followed(NamedTuple):
+class Arm(NamedTuple):
     """The state of the arm in a period, as laws use it."""
 
     tree: Tree
@@ -191,24 +189,22 @@ class Followed(NamedTuple):
     representation: str
 
 
-def added(
+def law_torques(
     s: State,
     x: Sample,
     r: Request,
     p: Settings,
-    arm: Followed,
+    arm: Arm,
     traced: Traced,
     begins: Any,
     moves: Any,
-    now: Any,
     dt: Any,
 ) -> tuple[State, Any]:
     """Return the state with its references, and the torques (n,) in addition to gravity torques.
 
     ``begins``: the reference begins at the present state; ``moves``: a motion begins.
     """
-    n, zero = len(arm.q), 0.0 * arm.q
-    share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
+    share = clipped((x.now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
     if not traced.link:
@@ -221,10 +217,9 @@ def added(
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
-    s = _with_joints(s, motion, p, arm, begins, now, dt)
+    s = _with_joints(s, motion, p, arm, begins, x.now, dt)
     if traced.joints:
-        held = is_one_of(s.law, (laws.JOINT,))
-        each = for_each(held, n)
+        in_force = equal(s.law, laws.JOINT)
         result = laws.joint_impedance(
             arm.tree,
             arm.inertia,
@@ -232,25 +227,25 @@ def added(
             p.linear,
             (arm.q, arm.qd),
             (
-                select(each, s.reference, s.fading),
-                select(each, s.reference_qd, s.fading_qd),
-                select(each, s.reference_qdd, zero),
+                select(in_force, s.reference, s.fading),
+                select(in_force, s.reference_qd, s.fading_qd),
+                select(in_force, s.reference_qdd, 0.0),
             ),
             arm.representation,
         )
         weight = _weight(s, (laws.JOINT,), share)
         torques = torques + _weighted(weight, result.torques)
-        lead = select(each, result.lead, lead)
+        lead = select(in_force, result.lead, lead)
         controlled = select(less(0.0, weight), result.share, 1.0)
     if traced.link:
         s, torques, soft = _with_link(
-            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
+            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, dt
         )
         controlled = min(controlled, soft)
     return s._replace(stiffness_share=controlled, lead=lead), torques
 
 
-def _at_present(s: State, p: Settings, arm: Followed) -> State:
+def _at_present(s: State, p: Settings, arm: Arm) -> State:
     """Return the state whose reference of the joints is their present state."""
     return s._replace(
         reference=arm.q,
@@ -265,9 +260,9 @@ def _at_present(s: State, p: Settings, arm: Followed) -> State:
 
 
 def _without_link(s: State, p: Settings) -> State:
-    """Return the state without remains of a law that moved a link.
+    """Return the state without traces of a law that moved a link.
 
-    The pose stays as it is: it begins at the measured one when such a law takes over.
+    The pose remains; it restarts at the measured pose when such a law takes over.
     """
     return s._replace(
         twist=0.0,
@@ -291,8 +286,8 @@ def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
 
 
 def _weighted(weight: Any, torques: Any) -> Any:
-    """Return weighted torques (n,); none of a law without a weight, whatever it computes."""
-    return select(for_each(less(0.0, weight), len(torques)), weight * torques, 0.0)
+    """Return weighted torques (n,), zero without a weight, even if they are not finite."""
+    return select(less(0.0, weight), weight * torques, 0.0)
 
 
 def _most(fastest: Any, gap: Any) -> Any:
@@ -302,25 +297,19 @@ def _most(fastest: Any, gap: Any) -> Any:
 
 
 def _with_joints(
-    s: State, r: Request, p: Settings, arm: Followed, begins: Any, now: Any, dt: Any
+    s: State, r: Request, p: Settings, arm: Arm, begins: Any, now: Any, dt: Any
 ) -> State:
     """Return the state with the reference of the joints."""
-    n = len(arm.q)
     after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
     begin = begins | equal(s.law, laws.FLOAT)
-    present, each = _at_present(s, p, arm), for_each(begin, n)
-    # those that are not commanded, and those of an arm that floats, have their measured positions
-    tracks = each | ~holds(p.commanded)
+    present = _at_present(s, p, arm)
+    # references of joints that are not commanded, and of a floating arm, are measured positions
+    tracks = begin | ~holds(p.commanded)
     waits = select(tracks, present.waits, 1.0 * after.waits)
-    column = (n, 1)
-    fading_qd = references.braked(
-        s.fading_qd.reshape(column), p.reference_acceleration.reshape(column), dt
-    )[:, 0]
+    fading_qd = references.braked(s.fading_qd, p.reference_acceleration, dt)
     return s._replace(
         reference=select(tracks, present.reference, after.q),
-        reference_qd=select(
-            each, present.reference_qd, select(holds(p.commanded), after.qd, 0.0 * arm.qd)
-        ),
+        reference_qd=select(begin, present.reference_qd, select(holds(p.commanded), after.qd, 0.0)),
         reference_qdd=select(tracks, present.reference_qdd, after.qdd),
         played=select(begin, present.played, after.played),
         pace=select(begin, present.pace, after.pace),
@@ -337,7 +326,7 @@ def _with_link(
     x: Sample,
     r: Request,
     p: Settings,
-    arm: Followed,
+    arm: Arm,
     link: str,
     obeys: Any,
     begins: Any,
@@ -345,33 +334,30 @@ def _with_link(
     torques: Any,
     share: Any,
     gap: Any,
-    now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
     """Return the state with the reference of the link, all torques (n,), and a share of stiffness.
 
     ``torques`` (n,) are those of other laws.
     """
-    q, qd, n = arm.q, arm.qd, len(arm.q)
+    q, qd, now = arm.q, arm.qd, x.now
     in_force, fades = is_one_of(s.law, laws.OF_LINKS), is_one_of(s.law_before, laws.OF_LINKS)
     C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
     J: Array = mbs.jacobian(arm.tree, q, link, representation="hybrid")
 
-    # a posture comes to rest wherever the arm does, unless another one is preferred
+    # the posture comes to rest with the arm, unless another posture is preferred
     stops = begins | (moves & equal(r.follows, references.STOP))
     halting = select(stops, now + references.HALT_TIME, s.halting)
     slow = less(largest(abs(qd)), references.AT_REST)
     halts = in_force & less(now, halting) & ~(obeys & holds(r.prefers))
     halting = select(slow & ~stops, -math.inf, halting)
-    each = for_each(halts, n)
-    reference = select(each, q, s.reference)
     s = s._replace(
-        reference=reference,
-        reference_qd=select(each, 0.0 * qd, s.reference_qd),
-        reference_qdd=select(each, 0.0 * qd, s.reference_qdd),
+        reference=select(halts, q, s.reference),
+        reference_qd=select(halts, 0.0, s.reference_qd),
+        reference_qdd=select(halts, 0.0, s.reference_qdd),
         halting=select(halts | stops, halting, -math.inf),
     )
-    rate = select(each, -qd, s.reference_qd)
+    rate = select(halts, -qd, s.reference_qd)
 
     goes = in_force & obeys & less(0.0, r.follows)
     pose, twist, waits = references.pose_after(s, r, p, C, goes, s.link_lead, dt)
@@ -380,13 +366,12 @@ def _with_link(
     size = references.length_of(v)
     v = v * min(1.0, p.pose_velocity[:, None] / max(size, 1e-12))
     s = s._replace(
-        pose=select(np.full((3, 4), tracks, dtype=object), C, pose),
-        twist=select(for_each(tracks, 6), select(for_each(in_force, 6), v.ravel(), 0.0), twist),
+        pose=select(tracks, C, pose),
+        twist=select(tracks, select(in_force, v.ravel(), 0.0), twist),
         link_waits_since=select(waits & ~tracks, min(s.link_waits_since, now), math.inf),
     )
 
-    impedance = is_one_of(s.law, (laws.LINK,))
-    each = for_each(in_force, n)
+    impedance = equal(s.law, laws.LINK)
     result, angle = laws.link_impedance(
         arm.inertia,
         J,
@@ -394,7 +379,12 @@ def _with_link(
         s.link_axes,
         s.posture_frequency,
         (C, q, qd),
-        (s.pose, s.twist, select(each, s.reference, s.fading), select(each, rate, s.fading_qd)),
+        (
+            s.pose,
+            s.twist,
+            select(in_force, s.reference, s.fading),
+            select(in_force, rate, s.fading_qd),
+        ),
         s.rotation,
     )
     weights = [_weight(s, (law,), share) for law in laws.OF_LINKS]
@@ -405,7 +395,7 @@ def _with_link(
     return (
         s._replace(
             rotation=angle,
-            link_lead=select(for_each(impedance, 6), result.lead, p.own_link_lead),
+            link_lead=select(impedance, result.lead, p.own_link_lead),
         ),
         torques + limited,
         select(less(0.0, weights[0]), result.share, 1.0),

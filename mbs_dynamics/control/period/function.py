@@ -5,9 +5,9 @@
     state', output, verdict = period(state, sample, request, settings)
 
 It has no clock, no memory and no branches: it is traced, compiled and exported like any algorithm,
-and the same in Python, in batches and in C. What happens in it, in this order: reports are taken or
-refused; what they show is judged; the mode changes by one table; torques follow from the trusted
-state; limits are the last step.
+and is identical in Python, in batches and in C. Its steps are, in this order: accept or refuse the
+reports; evaluate the checks; change the mode by one table; compute torques at the trusted state;
+limit the command.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from mbs_dynamics.control.period import (
 from mbs_dynamics.control.period.following import (
     GAINS,
     GRAVITY_ALONE,
-    Followed,
+    Arm,
     Traced,
-    added,
     floats,
     is_sound,
+    law_torques,
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least
 from mbs_dynamics.control.period.records import (
     NEVER,
     Layout,
@@ -54,7 +54,6 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
-    sizes_of,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
 from mbs_dynamics.errors import BackendError
@@ -63,14 +62,14 @@ from mbs_dynamics.representation import AUTO
 from mbs_dynamics.representation.tree import Tree
 
 ROUNDING = 1e-9
-"""Share of an effort limit by which equal torques may differ."""
+"""Tolerance of comparisons of torques, as a share of the effort limit."""
 
 
 class Period:
     """The period of the arms of a model: layouts of the records, and the compiled function.
 
-    Its gravity and loads are inputs, so that other ones compile nothing. ``traced`` are the laws
-    that it computes; records are the same for all.
+    Gravity and loads are inputs, so that changing them compiles nothing. ``traced`` are the laws
+    that it computes; the records do not depend on them.
     """
 
     def __init__(self, model: Model, algorithm: str = AUTO, traced: Traced = GRAVITY_ALONE) -> None:
@@ -79,7 +78,7 @@ class Period:
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
         self.model, self.traced, self.representation = carrying, traced, representation
-        sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
+        sizes = {"n": model.n, "b": carrying.nb, "checks": len(checks.CHECKS)}
         self.state = Layout(State, sizes)
         self.sample = Layout(Sample, sizes)
         self.request = Layout(Request, sizes)
@@ -113,12 +112,12 @@ class Period:
         """Raise BackendError if gravity torques of compiled code differ from the equations."""
         verify(self._torques, mbs.gravity_torques, self.model)
         p, n, rng = self.settings.unpacked(settings), self.model.n, np.random.default_rng(0)
-        state = self.state.packed(initial(self, p)).astype(float)
+        state = self.state.packed(initial(p))
         zero, one = np.zeros(n), np.ones(n)
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
             sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
-            x = np.asarray(self.sample.packed(sample), dtype=float)
+            x = self.sample.packed(sample)
             r = np.zeros(self.request.size)
             r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)
@@ -156,8 +155,8 @@ def period(
 ) -> tuple[State, Output, Verdict]:
     """Return state, output and verdict of a period; see the module and ``records.py``."""
     n, sends = len(s.q), holds(r.sends)
-    now = select(less(abs(x.now), NEVER), x.now, s.now)  # that of the period before, if it is none
-    now = select(isnan(s.now), now, max(now, s.now))  # it does not run backwards
+    now = select(less(abs(x.now), NEVER), x.now, s.now)  # an invalid time does not advance
+    now = select(isnan(s.now), now, max(now, s.now))  # time does not run backwards
     x = x._replace(now=now)
     pause = select(isnan(s.now), 0.0, now - s.now)
     dt = select(sends, pause, 0.0)
@@ -165,15 +164,15 @@ def period(
     engaged, at_rest = transitions.is_engaged(s.mode), transitions.is_at_rest(s)
     elsewhere = holds(r.holds)
 
-    # reports, and what is in force
+    # reports, and parameters in force
     m = measurement.measured(s, x, p, engaged)
     new_loads = ramps.loads_change(s, p)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
     arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
-    candidate = select(for_each(holds(s.doubted), n), s.trusted, m.q)
+    candidate = select(holds(s.doubted), s.trusted, m.q)
     g = gravity_torques(arm, s, candidate, representation)
     step = max(m.elapsed, 0.0)
-    share = select(for_each(less(0.0, p.filter), n) & ~m.restarts, step / (p.filter + step), 1.0)
+    share = select(less(0.0, p.filter) & ~m.restarts, step / (p.filter + step), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
     smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
 
@@ -187,14 +186,11 @@ def period(
         s = collisions.with_collision(s, p, hit, now)
 
     # checks
-    exerted = select(
-        for_each(less(0.0, p.effort_check) & evidence.shown(m.effort, p), n),
-        m.effort,
-        command.expected(s, p, s.command, m.q, m.qd),
-    )
-    x = x._replace(floats=1.0 * floats(s, x, p, now))
+    measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
+    exerted = select(measures, m.effort, command.expected(s, p, s.command, m.q, m.qd))
+    x = x._replace(floats=1.0 * floats(s, x, p))
     after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
-    after, opposes = evidence.weighed(after, x, p, m, g, exerted, engaged, elsewhere, dt)
+    after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(law_fails, 0.0, x.law))
@@ -228,10 +224,10 @@ def period(
     forgets = enables | (equal(r.action, transitions.CLEAR) & engaged)
     external = stops & equal(code, 0.0)
     usable = ~any_of(less_equal(p.timeout, now - m.received))
-    grips = transitions.begins_to_hold(s, r, p.can_hold, usable)
+    begins_hold = transitions.begins_to_hold(s, r, p.can_hold, usable)
     doubt = select(external, r.doubt, doubt)
 
-    # which state torques follow
+    # the state from which torques are computed
     rests = at_rest & ~enables
     jumps = equal(doubt, checks.ENCODER) & ~holds(p.can_hold)  # torques would follow it
     doubted = holds(s.doubted) | (stops & (equal(doubt, checks.STATE) | jumps))
@@ -240,22 +236,21 @@ def period(
     rates_doubted = rates_doubted & ~rests & ~enables
     known = ~command.any_unknown(m.q)
     follows = known & ~doubted
-    q = select(for_each(follows, n), m.q, s.trusted)
-    g = select(for_each(follows | holds(s.doubted), n), g, s.g)
+    q = select(follows, m.q, s.trusted)
+    g = select(follows | holds(s.doubted), g, s.g)
 
-    # the record so far
+    # the state so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
-    measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
-    start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
-    resets = enables | grips
+    start = select(at_rest & holds(p.starts_from_effort), m.effort, s.command)
+    resets = enables | begins_hold
     s = after._replace(
         now=select(sends, now, s.now),
         stood=stood,
         mode=mode,
-        since=select(entered | grips, now, s.since),
+        since=select(entered | begins_hold, now, s.since),
         fault=select(stops, select(external, -1.0, code), select(clears | enables, 0.0, s.fault)),
         fault_joint=select(stops, joint, s.fault_joint),
         fault_value=select(stops, value, s.fault_value),
@@ -269,9 +264,9 @@ def period(
         smooth=smooth,
         verified=select(enables, 1.0 * supported, s.verified),
         start=select(
-            for_each(enables, n),
+            enables,
             start,
-            select(for_each(grips, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
+            select(begins_hold, 0.0, select(lets_go, s.command, s.start)),
         ),
         share=select(resets | lets_go, 0.0, s.share),
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
@@ -283,29 +278,29 @@ def period(
         ),
     )
     s = s._replace(
-        deviations=select(for_each(enables, n), 0.0, s.deviations),
+        deviations=select(enables, 0.0, s.deviations),
         opposed=select(clears, 0.0, s.opposed),
     )
     if traced.collisions:
         s = collisions.without_collision(s, forgets)
-    s = evidence.begun(s, m.q, resets, enables & supported)
+    s = evidence.restarted(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
-    # the law in force, and what it follows
+    # the law in force, and its reference
     floating = floating & ~forgets
     s, begins, moves = with_law(
         s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
     )
     M = mbs.mass_matrix(arm, q, representation=representation)
-    followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
-    s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
+    present = Arm(arm, Inertia.of(M, p.commanded), q, smooth, representation)
+    s, law = law_torques(s, x, r, p, present, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
-    law = select(for_each(broken, n), 0.0, law)
+    law = select(broken, 0.0, law)
     s = s._replace(broken=1.0 * (broken & known))
 
     # torques, and the command within all limits
-    s = command.with_hold(s, r, p, entered, q, grips, now)
-    s = command.with_slip(s, x, p, q, entered | grips)
+    s = command.with_hold(s, r, p, entered, q, begins_hold, now)
+    s = command.with_slip(s, x, p, q, entered | begins_hold)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     t = torques(s, x, p, M, q, smooth, g, law, acts)
     g_held = gravity_torques(arm, s, s.held, representation)
@@ -318,9 +313,8 @@ def period(
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 
 
-def initial(layouts: Period, p: Settings) -> State:
-    """Return the state of an arm of which nothing is known, with what is set in force."""
-    n = layouts.model.n
+def initial(p: Settings) -> State:
+    """Return the state of an arm before its first report, with the settings in force."""
     unknown = dict.fromkeys(State._fields, 0.0)
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
@@ -341,7 +335,7 @@ def initial(layouts: Period, p: Settings) -> State:
     unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
-    filled = State(**unknown)._replace(
+    return State(**unknown)._replace(
         **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
         pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
@@ -349,7 +343,3 @@ def initial(layouts: Period, p: Settings) -> State:
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
         spring_low=low, spring_high=high,
     )  # fmt: skip
-    vector = layouts.state.packed(filled).astype(float)
-    assert vector.size == layouts.state.size
-    assert n == len(p.effort)
-    return layouts.state.unpacked(vector)

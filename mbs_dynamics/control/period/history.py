@@ -17,7 +17,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
 
 KEPT = 5_000
-"""Number of periods in one of two blocks: so many are stored at least."""
+"""Number of periods in each of two blocks, and least number of stored periods."""
 
 
 class Replay(NamedTuple):
@@ -38,7 +38,7 @@ class Replay(NamedTuple):
     verdicts: FloatArray
     """(N, ...) of Verdict."""
     difference: float
-    """Largest difference of the last state from that of the arm; 0: every number is the same."""
+    """Largest difference between the last state and the stored one; 0: all numbers are equal."""
 
     @property
     def sent(self) -> FloatArray:
@@ -63,7 +63,7 @@ class History:
     def _rows(self) -> FloatArray:
         return np.zeros((KEPT, self._layouts.sample.size + self._layouts.request.size))
 
-    def note(
+    def store(
         self, state: FloatArray, sample: FloatArray, request: FloatArray, settings: FloatArray
     ) -> None:
         """Store a period that begins with a state."""
@@ -114,11 +114,10 @@ STORED = (
 
 
 def replayed(model: Model, path: str | Path) -> Replay:
-    """Return what the history in a file led to.
+    """Return the results of the periods in a file.
 
-    It is the same as then, number by number, with the same description, version of this package and
-    back end. Raises ArgumentError for a file that is not a history of this robot; OSError
-    if it cannot be read.
+    They are identical with the same description, version of this package and back end. Raises
+    ArgumentError for a file that is not a history of this robot; OSError if it cannot be read.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

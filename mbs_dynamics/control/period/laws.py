@@ -26,7 +26,7 @@ FLOAT, JOINT, LINK, OWN_JOINT, OWN_LINK = 0.0, 1.0, 2.0, 3.0, 4.0
 """Laws: gravity compensation alone; impedance of the joints, and of a link; laws that are called
 before the period, and follow a reference of joints, or of a link."""
 
-OF_JOINTS, OF_LINKS, OWN = (JOINT, OWN_JOINT), (LINK, OWN_LINK), (FLOAT, OWN_JOINT, OWN_LINK)
+OF_JOINTS, OF_LINKS = (JOINT, OWN_JOINT), (LINK, OWN_LINK)
 
 RELEASED = 0.8, 0.4
 """Speeds in rad/s and m/s that springs may give to an arm that comes free at the lead."""
@@ -60,7 +60,7 @@ class Springs(NamedTuple):
     """Largest squared natural frequency in 1/s^2; stiffer modes are softened."""
 
 
-class Added(NamedTuple):
+class LawResult(NamedTuple):
     """Result of a law."""
 
     torques: Any
@@ -90,7 +90,7 @@ class Inertia(NamedTuple):
         return cls(c, M, factors.inverse())
 
 
-def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:
+def lead_of(w2: Any, most: Any, linear: Any) -> Any:
     """Return how far a reference may lead each of k errors, (k,) in rad or m.
 
     ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
@@ -103,7 +103,7 @@ def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:
     )
     w = sqrt(min(w2, most))
     lead = clipped(math.e * speed / (w + TINY), least, longest)
-    return select(less(0.0, w2), lead, NEVER + 0.0 * lead)
+    return select(less(0.0, w2), lead, NEVER)
 
 
 def controllable(w2: Any, most: Any) -> Any:
@@ -119,7 +119,7 @@ def joint_impedance(
     state: tuple[Any, Any],
     reference: tuple[Any, Any, Any],
     representation: str,
-) -> Added:
+) -> LawResult:
     """Return the torques M qdd_d + C qd_d + K (q_d - q) + D (qd_d - qd) (n,).
 
     ``state`` is q, qd (n,), and ``reference`` q_d, qd_d, qdd_d (n,). ``linear`` (n,) is 1 for
@@ -138,8 +138,8 @@ def joint_impedance(
         for rate in (qd + qd_d, qd - qd_d)
     ]
     ahead = inertia.M @ qdd_d + 0.25 * (h[0] - h[1])
-    lead = lead_of(np.diag(W), gains.ratio, gains.most, linear)
-    return Added(c * (ahead + root * forces), lead, controllable(w2, gains.most))
+    lead = lead_of(np.diag(W), gains.most, linear)
+    return LawResult(c * (ahead + root * forces), lead, controllable(w2, gains.most))
 
 
 def link_impedance(
@@ -151,7 +151,7 @@ def link_impedance(
     state: tuple[Any, Any, Any],
     reference: tuple[Any, Any, Any, Any],
     rotation: Any,
-) -> tuple[Added, Any]:
+) -> tuple[LawResult, Any]:
     """Return the torques (n,) of the impedance of a link, and its orientation error (3,).
 
     ``J`` (6, n) is the hybrid Jacobian of the link. ``state`` is its pose (3, 4), and q, qd (n,);
@@ -175,9 +175,9 @@ def link_impedance(
         W, stretch @ e, stretch @ (E_d @ twist) - J_x @ qd, J_x @ a, gains.ratio, gains.most
     )
     torques = c * (inertia.M @ a) + J_x.T @ forces
-    lead = lead_of(np.diag(W), gains.ratio, gains.most, np.array([0.0] * 3 + [1.0] * 3))
+    lead = lead_of(np.diag(W), gains.most, np.array([0.0] * 3 + [1.0] * 3))
     share = controllable(max(w2, posture_frequency * posture_frequency), gains.most)
-    return Added(torques, lead, share), angle
+    return LawResult(torques, lead, share), angle
 
 
 def orientation_error(C: Array, target: Array, before: Any) -> Any:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of all joints, and numbers that are conditions, on floats and symbols alike."""
+"""Operations on conditions and numbers of all joints, for floats and symbols."""
 
 from __future__ import annotations
 
@@ -50,14 +50,7 @@ def clipped(x: Any, low: Any, high: Any) -> Any:
 
 def count_if(condition: Any, count: Any) -> Any:
     """Return ``count`` + 1 where the condition holds, else 0."""
-    return select(condition, count + 1.0, 0.0 * count)
-
-
-def for_each(condition: Any, n: int) -> Any:
-    """Return a condition once for each of n joints."""
-    row = np.empty(n, dtype=object)
-    row[:] = [condition] * n
-    return row
+    return select(condition, count + 1.0, 0.0)
 
 
 def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:
@@ -65,11 +58,9 @@ def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:
 
     NaN where none does.
     """
-    joint: Any = np.nan
-    value: Any = np.nan
-    limit: Any = np.nan
+    found: tuple[Any, Any, Any] = (np.nan, np.nan, np.nan)
     for k in reversed(range(len(fails))):
-        joint = select(fails[k], float(k), joint)
-        value = select(fails[k], values[k], value)
-        limit = select(fails[k], limits[k], limit)
-    return joint, value, limit
+        fails_here, row = fails[k], (float(k), values[k], limits[k])
+        joint, value, limit = (select(fails_here, x, y) for x, y in zip(row, found, strict=True))
+        found = joint, value, limit
+    return found

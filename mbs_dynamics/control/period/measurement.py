@@ -1,12 +1,13 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The input of a period: which reports of joints are used, and what is known of the arm then.
+"""The input of a period: accepted reports of joints, and the resulting state of the arm.
 
-Whatever is refused here counts as missing. A joint of which nothing is used for its timeout is a
-fault, so that a single bad report stops nothing, and bad ones do not pass for an arm that moves.
+A refused report counts as missing. A joint without accepted reports for its timeout is a fault.
+Thus a single bad report stops nothing, and persistent bad reports are not taken for motion.
 
 Springs between new states of some joints and old states of others would drive the arm. While
-springs act, no report is used from the second period on in which the one of a joint is refused.
+springs act, all reports are refused from the second successive period on in which that of a joint
+is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.control.period.transitions import ON
 
 NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
-"""Why a report is refused: it holds NaN or absurd numbers, its stamp is later than now, or before
-that of the report before, or its position cannot follow from that before."""
+"""Reasons to refuse a report: NaN or absurd numbers, a stamp later than now, a stamp not after that
+of the previous report, or a position that cannot follow the previous one."""
 
 LARGEST = 1e9
 """States of this size in SI units are not measurements."""
@@ -71,7 +72,7 @@ def jumps(moved: Any, elapsed: Any, fastest: Any) -> Any:
 
 def whole_turns(angle: Any, turning: Any) -> Any:
     """Return the whole turns in rad that are nearest to angles of joints without limits, else 0."""
-    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0 * turning)
+    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0)
 
 
 def springs_act(s: State) -> Any:
@@ -80,13 +81,13 @@ def springs_act(s: State) -> Any:
 
 
 def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
-    """Return what is known after the reports of a sample; ``engaged``: torques act."""
+    """Return the states of the joints after the reports of a sample; ``engaged``: torques act."""
     first = isnan(s.stamp)
     turned = whole_turns(s.q - x.q, p.turning)
     q = x.q + turned
     elapsed = x.stamp - s.stamp
     moved = q - s.q
-    difference = select(first, 0.0 * moved, moved / elapsed)
+    difference = select(first, 0.0, moved / elapsed)
     qd = select(isnan(x.qd) & holds(p.differentiates), select(first, 0.0, difference), x.qd)
 
     silent = less_equal(p.timeout, x.now - s.received)
@@ -119,10 +120,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     steps = new & less(0.0, elapsed) & less(elapsed, p.timeout)
     steps = steps & (~equal(s.mode, ON) | equal(s.stamp_interval, 0.0))
     stamp = select(new, x.stamp, s.stamp)
-    newest = [
-        largest(select(holds(p.commanded), one, -math.inf + 0.0 * p.commanded))
-        for one in (s.stamp, stamp)
-    ]
+    newest = [largest(select(holds(p.commanded), one, -math.inf)) for one in (s.stamp, stamp)]
     return Measured(
         new=new,
         heard=any_of(new & holds(p.commanded)),

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity, loads and gains on their way to what is set: in a straight line, in a given time.
+"""Linear ramps of gravity, loads and gains to their set values.
 
-What is set acts in every mode, and no matter who read it before: values follow from state and time.
+Values depend on state and time alone, so that settings take effect in every mode.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from mbs_dynamics.compiler import equal, isnan, less, max, min, select
-from mbs_dynamics.control.period.logic import any_of, for_each
+from mbs_dynamics.control.period.logic import any_of
 from mbs_dynamics.control.period.records import Settings, State
 
 
 def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
-    """Return a value, dt after the latest one, on a line that meets the goal at the time ``end``.
+    """Return a value dt after the previous one, on a line that reaches the goal at time ``end``.
 
-    It is the goal from then on.
+    From then on it is the goal.
     """
     left = end - (now - dt)
     share = select(less(now, end), min(1.0, dt / max(left, 1e-9)), 1.0)
@@ -32,8 +32,8 @@ def loads_change(s: State, p: Settings) -> Any:
 def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:
     """Return the state with gravity, loads and gains in force now.
 
-    They change at once while the arm is at rest. ``q`` (n,) are its positions, beyond which no
-    limit spring begins anew.
+    They change at once while the arm is at rest. ``q`` (n,) are its positions; a limit spring does
+    not move past them.
     """
     new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
     new_loads = loads_change(s, p)
@@ -42,38 +42,27 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
         | ~equal(p.damping, s.damping_goal)
         | ~equal(p.friction, s.friction_goal)
     )
-    ramp = select(at_rest, 0.0, p.ramp_out)
-    gravity_end = select(
-        new_gravity,
-        now + select(at_rest, 0.0, p.gravity_time),
-        select(at_rest, now, s.gravity_end),
-    )
-    loads_end = select(
-        new_loads,
-        now + select(at_rest, 0.0, p.loads_time),
-        select(at_rest, now, s.loads_end),
-    )
-    gains_end = select(new_gains, now + ramp, select(at_rest, now, s.gains_end))
+    gains_time = select(at_rest, 0.0, p.ramp_out)
+
+    def end(changes: Any, time: Any, before: Any) -> Any:
+        """Return when a ramp ends: after a time in s from a change on, or now at rest."""
+        return select(changes, now + time, select(at_rest, now, before))
+
+    gravity_end = end(new_gravity, select(at_rest, 0.0, p.gravity_time), s.gravity_end)
+    loads_end = end(new_loads, select(at_rest, 0.0, p.loads_time), s.loads_end)
+    gains_end = end(new_gains, gains_time, s.gains_end)
     zone = ramped(s.zone, p.zone, gains_end, now, dt)
     width = min(zone, 0.25 * (p.spring_high - p.spring_low))
     low, high = p.spring_low + width, p.spring_high - width
     low_q = select(isnan(q), s.spring_low, q)
     high_q = select(isnan(q), s.spring_high, q)
+    ends = {"gravity": gravity_end, "loads": loads_end}
+    ends |= dict.fromkeys(("scale", "damping", "friction", "zone"), gains_end)
     return s._replace(
-        gravity=ramped(s.gravity, p.gravity, gravity_end, now, dt),
-        gravity_goal=p.gravity,
+        **{x: ramped(getattr(s, x), getattr(p, x), at, now, dt) for x, at in ends.items()},
+        **{f"{x}_goal": getattr(p, x) for x in ends},
         gravity_end=gravity_end,
-        loads=ramped(s.loads, p.loads, loads_end, now, dt),
-        loads_goal=p.loads,
         loads_end=loads_end,
-        scale=ramped(s.scale, p.scale, gains_end, now, dt),
-        damping=ramped(s.damping, p.damping, gains_end, now, dt),
-        friction=ramped(s.friction, p.friction, gains_end, now, dt),
-        zone=zone,
-        scale_goal=p.scale,
-        damping_goal=p.damping,
-        friction_goal=p.friction,
-        zone_goal=p.zone,
         gains_end=gains_end,
         spring_low=min(low, max(s.spring_low, low_q)),
         spring_high=max(high, min(s.spring_high, high_q)),
@@ -82,7 +71,6 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
 
 def with_springs_at(s: State, q: Any, begins: Any) -> State:
     """Return the state whose limit springs begin no further inside than the positions q (n,)."""
-    begins = for_each(begins, len(q))
     return s._replace(
         spring_low=select(begins, min(s.spring_low, q), s.spring_low),
         spring_high=select(begins, max(s.spring_high, q), s.spring_high),

@@ -12,7 +12,7 @@ clock, in s. A number that is not known is NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
@@ -364,7 +364,7 @@ class Request(NamedTuple):
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
     at_once: Number
-    """1 if it takes over without a blend, as after a collision."""
+    """1 if it takes over without a blend."""
     motion: Number
     """Number of the motion that is described below. Another number begins another motion; what is
     described under a number from before torques were enabled is not followed."""
@@ -587,8 +587,3 @@ class Layout(Generic[R]):
             rows.append(np.broadcast_to(np.asarray(value), shape).ravel())
             assert rows[-1].size == math.prod(shape), name
         return np.concatenate(rows)
-
-
-def sizes_of(n: int, loads: int, checks: Sequence[Any]) -> dict[str, int]:
-    """Return the sizes of fields for n joints, and a number of bodies that may carry ``loads``."""
-    return {"n": n, "b": loads, "checks": len(checks)}

@@ -7,8 +7,8 @@ a second-order filter that brakes along v^2 = 2 a e, and with a time constant at
 and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008, chapter 4.6). A target
 that can be reached in one period is met exactly.
 
-A reference never leads the measured arm by more than a distance, the lead: it slows down before and
-waits there, so that an arm that something holds back is not thrown when it comes free.
+A reference never leads the measured arm by more than a distance, the lead: it slows down before
+this distance and waits at it, so that an arm that is held back is not thrown when it comes free.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select, sqrt
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least
 from mbs_dynamics.control.period.records import Request, Settings, State
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
@@ -34,7 +34,7 @@ SHARE = 0.8
 """Share of the acceleration limit that braking is planned with."""
 
 PACE_TIME = 0.3
-"""Time in s in which a trajectory stops or goes on."""
+"""Time in s in which a trajectory stops or continues."""
 
 ARRIVED = 0.03
 """Distance from the last point of a trajectory within which a joint has arrived, in rad or m."""
@@ -49,7 +49,7 @@ STANDS = 1e-5
 """Velocity in rad/s or m/s below which a reference that brakes stands still."""
 
 LEAST_TIME = 1e-9
-"""Smallest period in s; in a shorter one a reference stays where it is."""
+"""Smallest period in s; in a shorter one a reference does not move."""
 
 
 class Joints(NamedTuple):
@@ -67,8 +67,8 @@ class Joints(NamedTuple):
 
 
 def length_of(x: Any) -> Any:
-    """Return the lengths (k, 1) of vectors (k, d)."""
-    if x.shape[1] == 1:
+    """Return the lengths (k, 1) of vectors (k, d), or the sizes (n,) of numbers (n,)."""
+    if x.ndim == 1:
         return abs(x)
     return sqrt((x * x).sum(axis=1, keepdims=True))
 
@@ -79,7 +79,8 @@ def approached(
     """Return the velocities (k, d) of the next period, and which of the k vectors are met by it.
 
     ``e`` (k, d) are the errors of k vectors at its end if they stood still, ``target_v`` (k, d)
-    the velocities of targets; ``fastest`` (k, 1) and ``acceleration`` (k, 1) limit lengths.
+    the velocities of targets; ``fastest`` (k, 1) and ``acceleration`` (k, 1) limit lengths. All may
+    be (n,) for n numbers.
     """
     gain = min(GAIN, 0.3 / dt)
     change = acceleration * dt
@@ -96,12 +97,7 @@ def approached(
     met = less_equal(length_of(direct), fastest)
     met = met & less_equal(length_of(direct - v), change)
     met = met & less_equal(length_of(target_v - direct), change)
-    return select(_spread(met, e), direct, limited), met
-
-
-def _spread(condition: Any, like: Any) -> Any:
-    """Return conditions (k, 1) once for each column of an array (k, d)."""
-    return np.hstack([condition] * like.shape[1])
+    return select(met, direct, limited), met
 
 
 def slowed_by(ahead: Any, lead: Any) -> Any:
@@ -113,7 +109,7 @@ def slowed_by(ahead: Any, lead: Any) -> Any:
 
 
 def braked(v: Any, acceleration: Any, dt: Any) -> Any:
-    """Return velocities (k, d) after a period of braking, which ends smoothly."""
+    """Return velocities (k, d), or (n,), after a period of braking, which ends smoothly."""
     size = length_of(v)
     change = min(acceleration * dt, min(GAIN * dt, 0.3) * size)
     left = select(less(size, STANDS), 0.0, 1.0 - change / max(size, STANDS))
@@ -121,7 +117,7 @@ def braked(v: Any, acceleration: Any, dt: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return select(less(0.0, x), 1.0, select(less(x, 0.0), -1.0, 0.0 * x))
+    return select(less(0.0, x), 1.0, select(less(x, 0.0), -1.0, 0.0))
 
 
 def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any, dt: Any) -> Joints:
@@ -137,19 +133,14 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
 
     # toward a target, or the first point of a trajectory
     age = now - s.motion_at
-    rate = select(less_equal(age, p.reference_timeout), r.target_qd, 0.0 * v)
+    rate = select(less_equal(age, p.reference_timeout), r.target_qd, 0.0)
     gone = min(age, p.reference_timeout)
     target = r.target + s.shift + r.target_qd * gone
     target = clipped(target, p.spring_low, p.spring_high)
-    goes = for_each(less(0.0, r.follows) & (~playing | less(0.0, r.pace)), len(q))
-    column = (len(q), 1)
+    goes = less(0.0, r.follows) & (~playing | less(0.0, r.pace))
     e = target - x
-    u, met = approached(
-        e.reshape(column), v.reshape(column), rate.reshape(column),
-        p.reference_velocity.reshape(column), a.reshape(column), h,
-    )  # fmt: skip
-    rests = braked(v.reshape(column), a.reshape(column), h)
-    u, met = select(goes, u[:, 0], rests[:, 0]), met[:, 0] & goes
+    u, met = approached(e, v, rate, p.reference_velocity, a, h)
+    u, met = select(goes, u, braked(v, a, h)), met & goes
     most = p.reference_velocity * slowed_by(off * _sign(u), lead)
     slower = less(most, abs(u))
     u, met = clipped(u, -most, most), met & ~slower
@@ -157,7 +148,7 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     approach = Joints(
         q=select(met, target, clipped(x + u * h, min(p.spring_low, x), max(p.spring_high, x))),
         qd=after,
-        qdd=select(slower, 0.0 * v, (after - v) / h),
+        qdd=select(slower, 0.0, (after - v) / h),
         waits=goes & less(most, 0.1 * p.reference_velocity) & less(ARRIVED, abs(e)),
         played=s.played,
         pace=s.pace,
@@ -167,13 +158,11 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     begins = playing & isnan(s.played) & there
     play = _played(s, r, p, q, lead, h)
     plays = playing & ~isnan(s.played)
-    each = for_each(plays, len(q))
-    still = for_each(~moves, len(q))
     return Joints(
-        q=select(still, x, select(each, play.q, approach.q)),
-        qd=select(still, v, select(each, play.qd, approach.qd)),
-        qdd=select(still, s.reference_qdd, select(each, play.qdd, approach.qdd)),
-        waits=(select(each, 1.0 * play.waits, 1.0 * approach.waits)),
+        q=select(~moves, x, select(plays, play.q, approach.q)),
+        qd=select(~moves, v, select(plays, play.qd, approach.qd)),
+        qdd=select(~moves, s.reference_qdd, select(plays, play.qdd, approach.qdd)),
+        waits=select(plays, 1.0 * play.waits, 1.0 * approach.waits),
         played=select(
             moves & plays, play.played, select(begins, 0.0, select(playing, s.played, math.nan))
         ),
@@ -193,8 +182,8 @@ def polynomial(c: Any, x: Any) -> tuple[Any, Any, Any]:
 def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joints:
     """Return the reference of a trajectory, as far as joints follow it.
 
-    A segment that does not fit the one before is no jump: the reference goes no faster than the
-    joints may, and no further from the arm than the lead.
+    A segment that does not continue the previous one causes no jump: the reference moves no faster
+    than the joints may, and no further from the arm than the lead.
     """
     done = less_equal(r.duration, s.played)
     off = s.reference - q
@@ -211,13 +200,13 @@ def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joi
     step = clipped(x - s.reference, -p.fastest * h, p.fastest * h)
     farthest = max(abs(off), lead)
     x = s.reference + clipped(step, min(-farthest - off, 0.0), max(farthest - off, 0.0))
-    ends = for_each(less_equal(r.duration, played), len(q))
+    ends = less_equal(r.duration, played)
     away = less(ARRIVED, abs(off)) & less(lead, UNLIMITED)
     return Joints(
-        q=select(for_each(done, len(q)), s.reference, x),
-        qd=select(ends, 0.0 * xd, pace * xd),
-        qdd=select(ends, 0.0 * xd, pace * pace * xdd + change / h * xd),
-        waits=select(for_each(done, len(q)), 1.0 * away, 1.0 * less(0.9 * lead, ahead)),
+        q=select(done, s.reference, x),
+        qd=select(ends, 0.0, pace * xd),
+        qdd=select(ends, 0.0, pace * pace * xdd + change / h * xd),
+        waits=select(done, 1.0 * away, 1.0 * less(0.9 * lead, ahead)),
         played=played,
         pace=pace,
         ended=done & ~any_of(away),
@@ -251,9 +240,9 @@ def pose_after(
     fastest, a = p.pose_velocity[:, None], p.pose_acceleration[:, None]
     v = s.twist.reshape(2, 3)
     e = pose_error(s.pose, r.target_pose)
-    u, met = approached(e, v, 0.0 * e, fastest, a, h)
-    u = select(np.full((2, 3), goes, dtype=object), u, braked(v, a, h))
-    met = met & for_each(goes, 2)[:, None]
+    u, met = approached(e, v, 0.0, fastest, a, h)
+    u = select(goes, u, braked(v, a, h))
+    met = met & goes
 
     off = pose_error(C, s.pose)
     axes = np.eye(3) + s.link_axes * (s.pose[:, :3] - np.eye(3))
@@ -266,15 +255,15 @@ def pose_after(
     slower = less(most, size)
     u = u * select(slower, most / max(size, 1e-12), 1.0)
     met = met & ~slower
-    each = _spread(met, u)
+    each = met
     pose = pose_moved(s.pose, select(each, e, u * h))
-    pose = select(np.full((3, 4), all_of(met[:, 0]), dtype=object), r.target_pose, pose)
-    twist = select(each, 0.0 * u, u).ravel()
+    pose = select(all_of(met[:, 0]), r.target_pose, pose)
+    twist = select(each, 0.0, u).ravel()
     rests = all_of(equal(s.twist, 0.0)) & (~goes | all_of(equal(s.pose, r.target_pose).ravel()))
     still = ~moves | rests
     blocked = less(share, 0.1) & less(1e-6, length_of(e))
     return (
-        select(np.full((3, 4), still, dtype=object), s.pose, pose),
-        select(for_each(still, 6), s.twist, twist),
+        select(still, s.pose, pose),
+        select(still, s.twist, twist),
         goes & ~still & any_of(blocked[:, 0]),
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences for what a period has found: the one place where numbers of a verdict become words."""
+"""Sentences for the findings of a period."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids and check.kin
 def sentence(
     k: int, joint: float, value: float, limit: float, s: State, names: Sequence[str]
 ) -> str:
-    """Return what the check ``k`` of CHECKS has found, in words.
+    """Return the finding of the check ``k`` of CHECKS in words.
 
     ``names`` are those of the joints.
     """
@@ -69,10 +69,10 @@ def sentence(
 
 
 def problems(v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = ()) -> list[str]:
-    """Return what checks of these kinds have found.
+    """Return the findings of failed checks of these kinds, in words.
 
-    By default all that forbid to enable torques, but "latched", whose fault the caller can name.
-    ``names`` are those of the joints.
+    By default these are all checks that forbid enabling, except "latched", whose fault the caller
+    can name. ``names`` are those of the joints.
     """
     kinds = kinds or FORBIDDING
     return [
@@ -85,7 +85,7 @@ def problems(v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = 
 def fault_of(s: State, names: Sequence[str], places: Sequence[int]) -> Fault | None:
     """Return the latched fault of a state; None if there is none, or for an external reason.
 
-    ``places`` are the joints that are commanded, in the order in which the fault counts them.
+    ``places`` are the coordinates of the commanded joints; the fault counts them in this order.
     """
     if not s.fault > 0.0:
         return None

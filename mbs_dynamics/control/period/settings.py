@@ -1,19 +1,22 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a period from those that users state, and from the model."""
+"""The settings of a period, from the settings of users and the model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
-from mbs_dynamics.control.laws.impedance import fastest_mode
-from mbs_dynamics.control.laws.joint_impedance import JointImpedance
+from mbs_dynamics.control.laws.impedance import (
+    CartesianImpedance,
+    JointImpedance,
+    fastest_mode,
+)
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.collisions import Bounds
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
@@ -28,14 +31,12 @@ LEAD = 0.2
 """Largest distance by which a reference leads a joint under a law that is called first, in rad or
 m."""
 
-NO_JOINT_LAW, NO_LINK_LAW = JointImpedance(0.0), CartesianImpedance("", 0.0, 0.0)
-"""Laws that exert nothing."""
 SATURATION = 1.0
 """Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
 
 EFFORT_TOLERANCE = 0.5
 """Largest accepted difference of measured efforts from gravity torques, as a share of the largest
-of them: half a wrong mass passes, a wrong sign or a missing one does not."""
+gravity torque: it accepts errors of masses, but no wrong sign and no missing effort."""
 
 SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
@@ -55,8 +56,6 @@ def period_settings(
     gravity: FloatArray,
     loads: FloatArray,
     *,
-    gravity_time: float | None = None,
-    loads_time: float | None = None,
     stiffness: Sequence[float] = (),
     damping: Sequence[float] = (),
     slip: Sequence[float] = (),
@@ -66,28 +65,21 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
-    joint_law: JointImpedance = NO_JOINT_LAW,
-    link_law: CartesianImpedance = NO_LINK_LAW,
-    own_lead: Any = None,
     thresholds: Bounds | None = None,
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
-    ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
-    ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
-    ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
-    ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
-    ``thresholds`` (n,) are those of collisions, without which none is watched for.
-    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first.
+    ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
+    (nb, 10), inertial parameters of each body, are the goals of their ramps. ``stiffness``,
+    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` of collisions are (n,) each;
+    None: collisions are not detected. No law but gravity compensation exerts torques.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
 
-    def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
-        return _of_commanded(n, own, values, otherwise)
-
+    of_commanded = partial(_of_commanded, n, own)
     limited = bounded(model.lower, model.upper)
     low, high = np.where(limited, model.lower, -NEVER), np.where(limited, model.upper, NEVER)
     margin = given.position_margin
@@ -138,9 +130,9 @@ def period_settings(
         settle_time=settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
-        gravity_time=given.ramp_time if gravity_time is None else gravity_time,
+        gravity_time=given.ramp_time,
         loads=loads,
-        loads_time=given.ramp_time if loads_time is None else loads_time,
+        loads_time=given.ramp_time,
         scale=of_commanded(given.gravity_scale),
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
@@ -148,7 +140,7 @@ def period_settings(
         state_period=motion.period,
         switch_time=motion.switch_time,
         linear=np.array(sliding(model), dtype=float),
-        **law_settings(model, joints, joint_law, link_law, own_lead),
+        **law_settings(model, joints),
         reference_velocity=np.minimum(
             of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
         ),
@@ -163,36 +155,51 @@ def period_settings(
     )
 
 
-def law_settings(
-    model: Model,
-    joints: Sequence[int],
-    joint_law: JointImpedance = NO_JOINT_LAW,
-    link_law: CartesianImpedance = NO_LINK_LAW,
-    own_lead: Any = None,
-) -> dict[str, Any]:
-    """Return the settings that laws state, by name; arguments as for :func:`period_settings`.
-
-    Raises UnknownJointError or ArgumentError for a law of other joints.
-    """
-    n, own = model.n, list(joints)
-    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
-    stiffness = joint_law.stiffness_of([model.joint_names[k] for k in own])
+def law_settings(model: Model, joints: Sequence[int]) -> dict[str, Any]:
+    """Return the settings that laws state, by name, for laws that exert nothing."""
     return {
-        "joint_stiffness": _of_commanded(n, own, stiffness),
-        "joint_ratio": joint_law.damping_ratio,
-        "joint_fastest": fastest_mode(joint_law.damping_ratio),
-        "link_stiffness": link_law.gains,
-        "link_ratio": link_law.damping_ratio,
-        "link_fastest": fastest_mode(link_law.damping_ratio),
-        "link_axes": float(link_law.axes == "target"),
-        "posture_frequency": link_law.posture_frequency,
-        "own_lead": _of_commanded(n, own, lead if lead.shape == (len(own),) else LEAD, NEVER),
-        "own_link_lead": (np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3)),
+        **joint_settings(model, joints, JointImpedance(0.0)),
+        **link_settings(CartesianImpedance("", 0.0, 0.0)),
+        **lead_settings(model, joints, None),
     }
 
 
-def _of_commanded(n: int, own: list[int], values: object, otherwise: float = 0.0) -> FloatArray:
-    """Return values (n,) of which those of commanded joints are given, limited to NEVER."""
+def joint_settings(model: Model, joints: Sequence[int], law: JointImpedance) -> dict[str, Any]:
+    """Return the settings of an impedance of joints, by name.
+
+    Raises UnknownJointError or ArgumentError for a law of other joints.
+    """
+    stiffness = law.stiffness_of([model.joint_names[k] for k in joints])
+    return {
+        "joint_stiffness": _of_commanded(model.n, joints, stiffness),
+        "joint_ratio": law.damping_ratio,
+        "joint_fastest": fastest_mode(law.damping_ratio),
+    }
+
+
+def link_settings(law: CartesianImpedance) -> dict[str, Any]:
+    """Return the settings of an impedance of a link, by name."""
+    return {
+        "link_stiffness": law.gains,
+        "link_ratio": law.damping_ratio,
+        "link_fastest": fastest_mode(law.damping_ratio),
+        "link_axes": float(law.axes == "target"),
+        "posture_frequency": law.posture_frequency,
+    }
+
+
+def lead_settings(model: Model, joints: Sequence[int], lead: Any) -> dict[str, Any]:
+    """Return the leads under a law that is called first, by name; ``lead`` (m,), (6,) or None."""
+    stated = np.asarray([] if lead is None else lead, dtype=float)
+    own = stated if stated.shape == (len(joints),) else LEAD
+    of_link = np.minimum(stated, NEVER) if stated.shape == (6,) else np.repeat(LEADS, 3)
+    return {"own_lead": _of_commanded(model.n, joints, own, NEVER), "own_link_lead": of_link}
+
+
+def _of_commanded(
+    n: int, joints: Sequence[int], values: object, otherwise: float = 0.0
+) -> FloatArray:
+    """Return (n,) the values of commanded joints, at most NEVER, and ``otherwise`` for others."""
     row = np.full(n, otherwise)
-    row[own] = np.minimum(np.asarray(values, dtype=float), NEVER)
+    row[list(joints)] = np.minimum(np.asarray(values, dtype=float), NEVER)
     return row

@@ -7,8 +7,8 @@
     assist  = friction compensation - springs near the position limits + a law
 
 Gravity torques hold the arm. Damping only dissipates energy; s fades to zero after enabling. Assist
-can add energy. The three are kept apart, since an arm that is released may have damping, but no
-assist, and one whose state is not known neither.
+can add energy. The three are separate, since an arm may be damped during a release, but not
+assisted, and neither while its state is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMIT_FREQUENCY = 10.0
 """Natural frequency in rad/s of a joint on its limit spring while the others stand still."""
 
 SETTLING, PERIODS = 0.1, 5.0
-"""Time constant in s of the damping of the momentum, at least so many periods, for stability."""
+"""Time constant in s of the damping of the momentum, and its least number of periods."""
 
 HEADROOM = 0.1
 """Share of the velocity limit of a joint below it, over which the damping of the momentum fades."""
@@ -71,10 +71,10 @@ def torques(
     # F v / sqrt(v^2 + v0^2): less power than friction dissipates at any velocity
     assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)
     low, high = less(q, s.spring_low), less(s.spring_high, q)
-    depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0 * q))
+    depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0))
     inertia = np.diag(M)
     inside = min(1.0, abs(depth) / max(s.zone, 1e-6))
     w = LIMIT_FREQUENCY
     spring = inertia * (w * w * depth + 2.0 * w * inside * qd)
-    assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
+    assist = assist - select(less(0.0, s.zone), spring, 0.0)
     return Torques(g, damping, assist + law)

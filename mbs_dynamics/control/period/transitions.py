@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The modes of an arm under guard, and the one table of what leads from one to another.
+"""The modes of an arm under guard, and the table of transitions between them.
 
     off -> ramping_in -> on -> ramping_out -> off        ramping_in, on -> stopping -> fault
     ramping_out -> ramping_in
 
-Holding is not a mode: a share, from 0 to 1, of the gains of the drives' position loops.
+Holding is not a mode, but a share, from 0 to 1, of the gains of the drives' position loops.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Events(NamedTuple):
     arrived: Any
     """The command has reached the torques that a release leads to."""
     acts: Any
-    """Torques alone hold the arm: a fault has kept them."""
+    """Torques alone hold the arm, since a fault has retained them."""
 
 
 class Transition(NamedTuple):
@@ -98,5 +98,5 @@ def is_at_rest(s: State) -> Any:
 
 
 def begins_to_hold(s: State, r: Request, can_hold: Any, usable: Any) -> Any:
-    """Return the condition that drives are asked to hold an arm that they do not hold."""
+    """Return the condition that drives are requested to hold an arm that they do not hold yet."""
     return equal(r.action, HOLD) & equal(s.mode, OFF) & less(s.hold, 1.0) & holds(can_hold) & usable

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of ros2_control at one moment: checks, and requests that follow. Without ROS."""
+"""The controllers of ros2_control at one moment, with checks and requests. No ROS is needed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class ControllerList:
 
     Parameters: ``effort`` and ``position`` are the names of the controllers that take torques and
     that hold the arm otherwise, the latter empty if there is none; ``manager`` is the full name of
-    the controller manager, for the commands in messages. ``beside``: both are to be active, since
-    torques are added to what the position controller commands.
+    the controller manager, for the commands in messages. ``adds``: both controllers are to be
+    active, since torques are added to the commands of the position controller.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class ControllerList:
         position: str = "",
         manager: str = "/controller_manager",
         *,
-        beside: bool = False,
+        adds: bool = False,
     ) -> None:
-        self._beside = beside
+        self._adds = adds
         self._all = {one.name: one for one in controllers}
         self._effort, self._position, self._manager = effort, position, manager
 
@@ -126,17 +126,17 @@ class ControllerList:
     # -- requests ----------------------------------------------------------------------------------
 
     def to_torques(self) -> Switch:
-        """Return the request after which the effort controller alone acts; empty if it does."""
+        """Return the request after which only the effort controller acts; empty if that is so."""
         return Switch(
             () if self.torques_act else (self.find(self._effort).name,),
             tuple(name for name in self._members() if self.state(name) == "active"),
         )
 
     def to_position(self) -> Switch:
-        """Return the request after which the position controller alone holds; empty if it does.
+        """Return the request after which only the position controller holds; empty if that is so.
 
-        Where a third controller has taken interfaces that it needs, that one holds the arm, and
-        only the effort controller is deactivated. Raises ControllerError as :meth:`chain` does.
+        If a third controller has claimed interfaces that it needs, that one holds the arm, and only
+        the effort controller is deactivated. Raises ControllerError as :meth:`chain` does.
         """
         idle = [one for one in self.chain() if one.state == "inactive"]
         needed = {interface for one in idle for interface in one.command_interfaces}
@@ -162,15 +162,15 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         holding = [one for one in chain if one.state == "active"]
-        if self._beside and (lost := self.lost(joints)):
+        if self._adds and (lost := self.lost(joints)):
             return lost
-        if effort.state == "active" and holding and not self._beside:
+        if effort.state == "active" and holding and not self._adds:
             return self._both(holding[0].name)
-        if effort.state == "inactive" and (self._beside or not chain):
+        if effort.state == "inactive" and (self._adds or not chain):
             return (
                 f"controller {effort.name!r} is inactive; must be active: "
                 f"{self.command(effort.name, 'active')}"
-                f"{'' if self._beside else '; or name position_controller'}"
+                f"{'' if self._adds else '; or name position_controller'}"
             )
         if effort.state == "inactive" and len(holding) < len(chain):
             idle = next(one for one in reversed(chain) if one.state == "inactive")
@@ -181,21 +181,21 @@ class ControllerList:
         return self._rival(joints, [one.name for one in chain])
 
     def fault(self, joints: Sequence[str]) -> str:
-        """Return why torques on ``joints`` must not go on; "" if nothing is wrong."""
+        """Return why torques on ``joints`` must not continue; "" if nothing is wrong."""
         try:
             effort = self._checked(joints)
         except ControllerError as error:
             return str(error)
         if effort.state != "active":
             return f"controller {effort.name!r} is {effort.state}; must be active"
-        if not self._beside:
+        if not self._adds:
             return self._rival(joints, [])
         if self.lost(joints) and not self._all_moved_by_others(joints):
             return ""  # the torques are all that holds some joint
         return self._rival(joints, self._members())
 
     def lost(self, joints: Sequence[str]) -> str:
-        """Return why the position controller does not hold ``joints`` beside torques.
+        """Return why the position controller does not hold ``joints`` along with torques.
 
         "" if it does, or if none is named.
         """
@@ -226,9 +226,9 @@ class ControllerList:
         return all(commanded & _position_loops(joint) for joint in joints)
 
     def leap(self, starts_from_command: bool | None) -> str:
-        """Return the message that the position controller leaps at its start; "" if it does not.
+        """Return the message that the position controller would jump at its start; "" if not.
 
-        It does if it starts from its last command. ``starts_from_command`` is the value of its
+        It does so if it starts from its last command. ``starts_from_command`` is the value of its
         parameter STARTS_FROM_COMMAND, None if it has none or does not answer.
         """
         holder = self.find(self._position)
@@ -290,7 +290,7 @@ class ControllerList:
         return ""
 
     def _both(self, other: str) -> str:
-        if self._beside:
+        if self._adds:
             mend = self.command(other, "inactive")
             mend += "" if self._position else ", or name it as position_controller"
             return f"controller {other!r} moves joints of {self._effort!r} as well; {mend}"

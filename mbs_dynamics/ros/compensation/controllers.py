@@ -39,7 +39,7 @@ def manager_name(node: Node, settings: ControllerSettings) -> str:
 
     A relative name is in the namespace of the controller, since ros2_control creates the nodes of
     controllers there. The resolved topic shows it: ``/left/forward_effort_controller/commands`` is
-    in ``/left``, whatever the namespace of ``node``.
+    in ``/left``, independent of the namespace of ``node``.
     """
     name = settings.controller_manager or "controller_manager"
     namespace, *controller = node.resolve_topic_name(settings.command_topic).rsplit("/", 2)
@@ -143,11 +143,11 @@ class ControllerManager:
         return bool(known[0].bool_value) if known else None
 
     async def pause(self, seconds: float) -> None:
-        """Let other callbacks of the node run for so long, by a steady clock."""
+        """Let other callbacks of the node run for some seconds of a steady clock."""
         await self._wait(Future(executor=self._node.executor), seconds)
 
     async def _wait(self, future: Future, seconds: float) -> Any:
-        """Return the result of a future, None if it has none after so many seconds."""
+        """Return the result of a future, None if it has none after some seconds."""
 
         def wake() -> None:
             if not future.done():

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of nodes that command an arm: descriptions, gravity, loads, laws and settings. No ROS.
 
-Messages become samples and requests of a :class:`~mbs_dynamics.control.guard.Guard`, and what that
-commands is published. Every call has the time as an argument, in s of one steady clock, so that the
-same calls give the same commands.
+Messages become samples and requests of a :class:`~mbs_dynamics.control.guard.Guard`, whose commands
+are published. Every call has the time as an argument, in s of one steady clock, so that equal calls
+give equal commands.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MOST_JOINTS = 60
 """Joints of the largest robot; the time to compile grows faster than their number."""
 
 LONGEST_COMPARED = 200_000
-"""Characters of the longest description that is compared without its comments."""
+"""Largest number of characters of a description that is compared without its comments."""
 
 IMU_TIME = 0.1
 """Time constant in s of the low-pass filter on the imu: above vibrations, below a reaction."""
@@ -62,11 +62,11 @@ RELEASE = 5.0
 cannot be activated: several attempts, and less than a drive takes to overheat."""
 
 RETURNS, RETURNS_WITHIN = 5, 1.0
-"""How often messages that are used follow one that is not, and within how many s, if two sources
-report one robot in turn."""
+"""Number of used messages that follow an unused one, and time in s within which so many indicate
+two sources that report the robot in turn."""
 
 UNANSWERED = ("no_joints", "too_many_names", "partial", "repeated_stamp")
-"""Kinds of rejections that are no trouble: another robot, or nothing new."""
+"""Kinds of rejections without consequences: messages of another robot, or without news."""
 
 LATEST_STATE = 0.1
 """Age in s of the latest state up to which a release is known to hold the arm."""
@@ -81,10 +81,10 @@ class Answer(NamedTuple):
     command: list[float] | None
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
-    """Why the message was not used, or not in all; None if it was."""
+    """Why the message, or a part of it, was not used; None if it was."""
 
 
-def plain(text: str) -> str:
+def without_comments(text: str) -> str:
     """Return a description without comments, or as it is if it is very long."""
     if len(text) > LONGEST_COMPARED:
         return text
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 
 
 class GravityCompensator:
-    """Converts what the node receives to samples and requests of the arm that is described."""
+    """Converts messages to samples and requests of the described arm."""
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
         self.settings = settings
@@ -120,7 +120,7 @@ class GravityCompensator:
         self._returns: deque[float] = deque(maxlen=RETURNS)
         self._commanded: frozenset[int] = frozenset()
         self._other: list[int] = []
-        """Coordinates of the joints that are commanded, and of others that are reported."""
+        """Coordinates of the commanded joints, and of other reported joints."""
         self._other_stale = False
         self._forget_imu()
 
@@ -179,11 +179,11 @@ class GravityCompensator:
         """Store a description; False if it is that of the robot in force.
 
         Another one while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
-        reads it. Here texts are compared, which takes little time whatever they contain.
+        reads it. Comparing texts takes little time for any content.
         """
         if text == (self._text if self.pending is None else self.pending):
             return False
-        if self._text is not None and plain(text) == plain(self._text):
+        if self._text is not None and without_comments(text) == without_comments(self._text):
             self._text, self.pending = text, None
             return False
         self.pending = text
@@ -236,13 +236,13 @@ class GravityCompensator:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Settings of the period beside those of an arm."""
-        given, beside = self.settings, self.settings.adds_to_position_control
+        """Settings of the period in addition to those of an arm."""
+        given, adds = self.settings, self.settings.adds_to_position_control
         options: dict[str, Any] = {
             "release": RELEASE if given.hands_over else 0.0,
-            "watches_efforts": beside or bool(given.position_controller),
+            "watches_efforts": adds or bool(given.position_controller),
         }
-        if beside:  # the arm is held meanwhile, and must not jerk
+        if adds:  # the arm is held meanwhile, and must not jerk
             options |= {"ramp_in": max(given.ramp_in_time, given.ramp_time), "settle_time": 0.0}
         return options
 
@@ -251,7 +251,7 @@ class GravityCompensator:
 
         ``stamp`` and ``clock`` as for :meth:`accelerate`.
         """
-        aged = self._aged(stamp, clock)
+        aged = self._age_problem(stamp, clock)
         if aged:
             raise ArgumentError(aged)
         self._described.aim(now, target)
@@ -270,7 +270,7 @@ class GravityCompensator:
     # -- gravity and loads ------------------------------------------------------------------------
 
     def set_gravity(self, gravity: LinkGravity, now: float) -> None:
-        """Move to another gravity, along a ramp while engaged. Raises MbsError if it is refused."""
+        """Change gravity, along a ramp while engaged. Raises MbsError if it is refused."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         check_earthly("gravity", gravity.vector, GRAVITY_TOLERANCE)
@@ -279,7 +279,7 @@ class GravityCompensator:
         self.gravity = gravity
 
     def set_load(self, load: LinkLoad, now: float) -> None:
-        """Move to another load of the link that carries it. Raises MbsError if it is refused."""
+        """Change the load of a link. Raises MbsError if it is refused."""
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
@@ -307,7 +307,7 @@ class GravityCompensator:
             if stamp < self._imu_stamp and not silent:
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
-            aged = self._aged(stamp, clock)
+            aged = self._age_problem(stamp, clock)
             if aged:
                 raise ArgumentError(aged)
             gravity = LinkGravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
@@ -327,7 +327,7 @@ class GravityCompensator:
         self._imu_trouble = ""
 
     def _imu_stale(self, now: float) -> str:
-        """Return that no valid message of an imu comes; empty if it does, or none is used."""
+        """Return the message that valid imu messages are missing; empty if not, or without imu."""
         age, timeout = now - self._imu_at, self.settings.stale_timeout
         if not self.settings.use_imu or age < timeout:
             return ""
@@ -350,7 +350,7 @@ class GravityCompensator:
             )
         if self.arm is not None:
             self.arm.check(settings)
-            if settings.of_law != self.settings.of_law:
+            if settings.law_parameters != self.settings.law_parameters:
                 self.arm.prepare(now, settings.law_of_mode())
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
@@ -362,7 +362,7 @@ class GravityCompensator:
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
-        differs = settings.of_law != self.settings.of_law
+        differs = settings.law_parameters != self.settings.law_parameters
         self.settings = settings
         if self.arm is not None:
             self.arm.change(settings, self._options)
@@ -414,10 +414,10 @@ class GravityCompensator:
         return Answer(self._due(row, answers=heard), rejection)
 
     def _unusable(self, arm: Guard, states: States, stamp: int, clock: int) -> Rejection | None:
-        """Return why a message is not used as a whole; None if it is."""
+        """Return why a message is not used at all; None if it is."""
         if not stamp:
             return Rejection("unstamped", "the message has no time stamp")
-        aged = self._aged(stamp, clock)
+        aged = self._age_problem(stamp, clock)
         if aged:
             return Rejection("age", aged)
         if not self.settings.velocity_from_position:
@@ -435,14 +435,16 @@ class GravityCompensator:
     def _report(self, arm: Guard, states: States, stamp: int, now: float) -> None:
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
-        arm.running.report(now, states.joints, 1e-9 * (stamp - self._epoch), states[1:])
+        joints, *measured = states
+        count, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
+        arm.running.report(now, joints, [measured_at] * count, [now] * count, measured)
         if self._other and not self.settings.velocity_from_position:
             qd = arm.running.sample.qd
             rates = qd[self._other]
             qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
 
     def _not_used(self, arm: Guard, states: States, new: Sequence[int]) -> Rejection | None:
-        """Return why not all states of a message were used and answered; ``new`` were used."""
+        """Return why a part of a message was not used or answered; ``new`` joints were used."""
         joints = list(states.joints)
         refused = arm.state_record.refused[joints]
         if refused.any():
@@ -459,7 +461,7 @@ class GravityCompensator:
         return None
 
     def _record(self, rejection: Rejection | None, now: float) -> None:
-        """Remember whether a message was used."""
+        """Record whether a message was used."""
         assert self.arm is not None
         if rejection is None:
             if self._unused:
@@ -471,13 +473,13 @@ class GravityCompensator:
             self.arm.events.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
-        """Return the message that two sources report the arm in turn; empty if none do."""
+        """Return the message that two sources alternate; empty if they do not."""
         returns = self._returns
         if len(returns) == RETURNS and now - returns[0] < RETURNS_WITHIN:
             return "joint_states come from two sources in turn: some fit the arm, and others do not"
         return ""
 
-    def _aged(self, stamp: int, clock: int) -> str:
+    def _age_problem(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
         most = self.settings.max_age
         age = 1e-9 * (clock - stamp)
@@ -489,7 +491,7 @@ class GravityCompensator:
         )
 
     def tick(self, now: float) -> list[float] | None:
-        """Return the command that is due without a new state of the robot; None: no command."""
+        """Return the command that is due without a new message; None: no command."""
         if self.arm is None:
             return None
         self.arm.running.clear_sample(now)
@@ -504,7 +506,7 @@ class GravityCompensator:
         return self.arm.advance(now)
 
     def _due(self, row: list[float], *, answers: bool) -> list[float] | None:
-        """Return the command of a period if it is to be published: it answers, or is another."""
+        """Return the command of a period if it answers a message, or differs from the latest."""
         assert self.arm is not None
         command = [row[k] for k in self.arm.joints]
         if command == self.latest and not (answers and self.arm.moving):
@@ -518,12 +520,12 @@ class GravityCompensator:
             self.arm.trip(now, fault)
 
     def fail(self, fault: Fault, now: float) -> list[float] | None:
-        """Stop for an external reason, as an error; return the command that is due."""
+        """Stop for an external reason, such as an error; return the command that is due."""
         self.trip(fault, now)
         return self.tick(now)
 
     def warnings(self, now: float) -> list[str]:
-        """Return what is to be looked after since the last call, in words."""
+        """Return the warnings since the last call."""
         arm = self.arm
         if arm is None:
             return []
@@ -596,7 +598,7 @@ class GravityCompensator:
         return "; ".join(filter(None, (self.arm.input_problem(now), *self._troubles(now))))
 
     def _troubles(self, now: float) -> tuple[str, ...]:
-        """Return what is wrong with messages, each part empty if it is right."""
+        """Return the problems with messages, each empty if there is none."""
         trouble = None if self.arm is None else self.arm.events.trouble
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
@@ -609,13 +611,13 @@ class GravityCompensator:
         return "; ".join(problems)
 
     def set_holds(self, holds: bool) -> None:
-        """Say whether ``position_controller`` holds the arm."""
+        """State whether ``position_controller`` holds the arm."""
         self.holds = holds
         if self.arm is not None:
             self.arm.set_holder(exists=self.settings.hands_over, holds=holds)
 
     def clear(self, now: float) -> str:
-        """Forget the fault; return which. Raises ArgumentError if there is none, or too early."""
+        """Clear the fault; return it in words. Raises ArgumentError without one, or too early."""
         fault = self.fault
         if fault is None or self.arm is None:
             raise ArgumentError(f"there is no fault: the state is {self.state!r}")

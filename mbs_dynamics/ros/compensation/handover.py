@@ -1,16 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds the arm: from the controllers that are listed to the next request. No ROS is needed.
+"""Decides who holds the arm: from the listed controllers to the next request. No ROS is needed.
 
 ros2_control's controllers take commands at any time, and act on them while they are active. Where
 ``position_controller`` is named, torques ramp in while it holds the arm; then one request activates
 the effort controller and deactivates the position controller. Whenever torques are released, and
-whenever the effort controller is lost, the arm is given back. With ``adds_to_position_control``
-both are active all the time, and none is switched.
+whenever the effort controller is lost, the arm is handed back. With ``adds_to_position_control``
+both are always active, and none is switched.
 
-No request is remembered. Others switch controllers as well, controllers end by errors, and a
-request of several controllers may succeed in part, even if it is STRICT: after each request the
-list shows what is left to do.
+Requests are not remembered. Other programs switch controllers as well, controllers stop by errors,
+and a request for several controllers may succeed in part, even if it is STRICT. After each request
+the list shows what remains to be done.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LATE_ANSWER = 2.0
 """Time in s after which a request without an answer no longer takes effect."""
 
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
-"""Name that the middleware gives to nodes of which it has not received the name."""
+"""Name that the middleware gives to nodes whose name it has not received."""
 
 DISCOVERY = 5.0
 """Time in s in which a node discovers the services of others."""
@@ -58,7 +58,7 @@ UNSUPPORTED = (
 
 
 class Handover:
-    """Enables a compensator if the controller behind its topic is the right one, and gives back.
+    """Enables a compensator if its controllers are suitable, and hands the arm back.
 
     Parameters: ``now`` is a steady clock in s; ``warn`` logs a problem that may pass.
     """
@@ -75,9 +75,9 @@ class Handover:
         self.trouble = ""
         """The problem with the controllers at the latest check; empty if there was none."""
         self.gives_back = False
-        """Whether ``position_controller`` must hold the arm once torques are released."""
+        """Whether ``position_controller`` must hold the arm after torques are released."""
         self.alone = False
-        """Whether the trouble is that torques are all that holds the arm."""
+        """Whether the torques alone hold the arm, since the position controller does not."""
         self._manager, self._commands, self._now, self._warn = manager, commands, now, warn
         self._begun = now()
         self.busy = False
@@ -85,7 +85,7 @@ class Handover:
         self._looking = False
         self._effort = controller_of(commands.topic)
         self._position = settings.position_controller
-        self._beside = settings.adds_to_position_control
+        self._adds = settings.adds_to_position_control
         self._unanswered_until = -math.inf
         """Until then a request without an answer may still take effect."""
 
@@ -122,10 +122,10 @@ class Handover:
         finally:
             self.busy = False
         messages = [core.state]
-        if self._beside:
+        if self._adds:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
-                holder = f"{self._position} is checked, and must go on holding"
+                holder = f"{self._position} is checked, and must continue to hold"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
         if core.arm is None or not _motors_hold(core.arm):
             messages.append(UNSUPPORTED)
@@ -136,7 +136,7 @@ class Handover:
     async def _list(self) -> ControllerList:
         controllers = await self._manager.list()
         names = self._effort, self._position, self._manager.name
-        return ControllerList(controllers, *names, beside=self._beside)
+        return ControllerList(controllers, *names, adds=self._adds)
 
     async def _look(self) -> tuple[bool, str]:
         """Return whether the arm is to be taken over, and the problem with the controllers.
@@ -165,20 +165,20 @@ class Handover:
         )
 
     def _elsewhere(self) -> str:
-        """Return the message that a node beside another controller manager receives commands."""
+        """Return the message that a node of another controller manager receives the commands."""
         managers = {name.rpartition("/")[0]: name for name in self._manager.others()}
         for node in self._commands.subscribers():
             space = node.rpartition("/")[0]
             if space in managers or (managers and node.endswith(UNKNOWN_NODE)):
-                beside = managers.get(space) or listed(managers.values())
+                manager = managers.get(space) or listed(managers.values())
                 return (
                     f"there is no controller manager {self._manager.name!r}, but {node} receives "
-                    f"the commands, beside {beside}: set controller_manager to that"
+                    f"the commands, beside {manager}: set controller_manager to that"
                 )
         return ""
 
     def _unheard(self, controller: str) -> str:
-        """Return the message that this controller, or if "" any node, receives no commands."""
+        """Return the message that no node, or not this controller, receives the commands."""
         nodes = self._commands.subscribers()
         if controller:
             full = f"{self._manager.name.rpartition('/')[0]}/{controller}"
@@ -241,7 +241,7 @@ class Handover:
     # -- while torques act, and after --------------------------------------------------------------
 
     async def watch(self, core: GravityCompensator) -> Fault | None:
-        """Check the controllers; return a fault if torques must not go on."""
+        """Check the controllers; return a fault if torques must not continue."""
         if self.busy or self._looking:
             return None
         self._looking = True
@@ -252,7 +252,7 @@ class Handover:
             elif self._position or (self.settings.controller_manager and self._manager.present()):
                 seen = await self._list()
                 fault = seen.fault(self.settings.joints)
-                lost = seen.lost(self.settings.joints) if self._beside else ""
+                lost = seen.lost(self.settings.joints) if self._adds else ""
                 self.alone = bool(lost) and not fault
                 if self.alone:
                     self._warn(f"{lost}; the torques alone hold the arm")

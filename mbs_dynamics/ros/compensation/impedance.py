@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters, topics and laws of impedance_control_node. No ROS is needed.
 
-The node is gravity_compensation_node with laws beside gravity compensation.
+The node is gravity_compensation_node with further laws.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.laws import AnyLaw, law_from
-from mbs_dynamics.control.laws.cartesian_impedance import AXES, CartesianImpedance
-from mbs_dynamics.control.laws.impedance import RATIOS
-from mbs_dynamics.control.laws.joint_impedance import JointImpedance
+from mbs_dynamics.control.laws.impedance import (
+    AXES,
+    RATIOS,
+    CartesianImpedance,
+    JointImpedance,
+)
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import (
@@ -22,7 +25,7 @@ from mbs_dynamics.ros.compensation.interface import (
     GravityCompensationSettings,
 )
 from mbs_dynamics.ros.interface import Service, Topic
-from mbs_dynamics.settings import parameter, parameters_of
+from mbs_dynamics.settings import parameter
 
 MODES = ("floating", "joint", "cartesian", "law")
 """Valid values of ``mode``."""
@@ -52,8 +55,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     stiffness: tuple[float, ...] = parameter(
         10.0,
-        "Stiffness of this joint in the mode joint. What is too stiff for the period of "
-        "joint_states is refused.",
+        "Stiffness of this joint in the mode joint. Values that are too stiff for the period of "
+        "joint_states are refused.",
         unit="N m/rad or N/m",
         low=0.0,
         high=1e5,
@@ -87,7 +90,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         unit="rad/s",
         low=0.0,
         high=50.0,
-        constant="Slow beside the springs of the link, so that they do not feel it.",
+        constant="Slow compared with the springs of the link, which it must not disturb.",
     )
     adds_to_position_control: bool = parameter(
         False,
@@ -113,9 +116,18 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
             raise ArgumentError("mode is 'law', and law is empty; must be an import path")
 
     @property
-    def of_law(self) -> tuple[Any, ...]:
-        """The settings of which the law follows."""
-        return tuple(getattr(self, name) for name in OF_LAWS)
+    def law_parameters(self) -> tuple[Any, ...]:
+        """The settings that determine the law."""
+        return (
+            self.mode,
+            self.link,
+            self.stiffness,
+            self.linear_stiffness,
+            self.angular_stiffness,
+            self.stiffness_axes,
+            self.damping_ratio,
+            self.posture_frequency,
+        )
 
     @property
     def rotors(self) -> dict[str, float]:
@@ -127,7 +139,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         return [self.law_of(mode) for mode in MODES if mode != "law" or self.law]
 
     def law_of_mode(self) -> AnyLaw | None:
-        """Return the law beside gravity compensation; None if there is none."""
+        """Return the law in addition to gravity compensation; None if there is none."""
         return self.law_of(self.mode)
 
     def law_of(self, mode: str) -> AnyLaw | None:
@@ -145,13 +157,6 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
             )
         return law_from(self.law) if mode == "law" else None
 
-
-OF_LAWS = tuple(
-    one.name
-    for one in parameters_of(ImpedanceControlSettings)
-    if one.name in ImpedanceControlSettings.__annotations__ and not one.read_only
-)
-"""Settings of which another law follows."""
 
 IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
     node="impedance_control_node",

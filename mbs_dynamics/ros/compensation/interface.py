@@ -132,8 +132,8 @@ class GravityCompensationSettings(
             )
 
     @property
-    def of_law(self) -> tuple[Any, ...]:
-        """The settings of which the law follows."""
+    def law_parameters(self) -> tuple[Any, ...]:
+        """The settings that determine the law."""
         return ()
 
     @property
@@ -146,7 +146,7 @@ class GravityCompensationSettings(
         return []
 
     def law_of_mode(self) -> AnyLaw | None:
-        """Return the law beside gravity compensation; None if there is none."""
+        """Return the law in addition to gravity compensation; None if there is none."""
         return None
 
     @property

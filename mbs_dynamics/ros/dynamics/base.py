@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a floating base out of odometry or of an inertial sensor. No ROS is needed."""
+"""The state of a floating base from odometry or an inertial sensor. No ROS is needed."""
 
 from __future__ import annotations
 

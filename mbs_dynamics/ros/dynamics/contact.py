@@ -41,7 +41,7 @@ class Contact:
 
         The robot is the same as before, except for loads and settings, unless there was a restart.
         """
-        settings, efforts, observer = robot.settings, reading.efforts, self._observer
+        settings, observer = robot.settings, self._observer
         if observer is None:
             observer = self._observer = MomentumObserver(
                 gain=settings.observer_gain, longest=settings.stale_timeout, friction=robot.friction
@@ -51,9 +51,9 @@ class Contact:
             observer.friction = robot.friction
             observer.adopt(robot.momentum)
         self._robot = robot
-        observer.update(reading.stamp, reading.q, reading.qd, efforts.tau, momentum_of(results))
+        observer.update(reading.stamp, reading.q, reading.qd, reading.tau, momentum_of(results))
         why_not = "" if observer.why_not == JUST_STARTED else observer.why_not
-        self.why_not = why_not or efforts.why_not
+        self.why_not = why_not or reading.why_no_effort
         self._clear()
         residual = observer.residual
         if residual is None or not np.isfinite(residual).any():

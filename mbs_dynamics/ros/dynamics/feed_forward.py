@@ -223,7 +223,7 @@ class FeedForward:
         return robot, names, answers
 
     def _goals(self, robot: Robot, answer: Answer, after: float = 0.0) -> FloatArray:
-        """Return the servo goals (k,) of a point that is due ``after`` so many s; log limited ones.
+        """Return the servo goals (k,) of a point that is due in ``after`` s; log limited goals.
 
         They begin at the desired points, and lead them by the whole sag after RAMP.
         """

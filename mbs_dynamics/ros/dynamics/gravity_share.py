@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether measured efforts hold gravity, by the poses in which a robot rests. No ROS is needed.
+"""Checks in poses at rest whether measured efforts balance gravity. No ROS is needed.
 
 Some drivers subtract gravity from the efforts that they report, and some report zeros. The external
 torques of a robot at rest are then gravity torques, which look like a contact.
@@ -29,7 +29,7 @@ IDLE = 0.02
 """Share of the gravity torques up to which efforts in a single pose are idle."""
 
 EXPLAINED = 0.2
-"""Largest part of the external torques that gravity leaves unexplained where it is their cause."""
+"""Largest unexplained part of external torques whose cause is gravity."""
 
 HELD = 0.2
 """Largest deviation of the share of gravity that efforts hold from 1."""
@@ -45,7 +45,7 @@ class GravityShare:
         self._poses: list[tuple[FloatArray, FloatArray]] = []
         """Gravity torques and efforts (n,) of each pose, the latter NaN where unknown."""
 
-    def note(self, now: float, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
+    def store(self, now: float, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
         """Store a state of the joints."""
         if qd is None or not np.abs(qd).max() < REST:
             self._resting_since = self._latest = None
@@ -55,10 +55,10 @@ class GravityShare:
         self._latest = (q.copy(), tau.copy()) if now - self._resting_since > SETTLED else None
 
     def problem(self, model: Model) -> str:
-        """Return the message that efforts do not hold gravity; empty if they do, or who knows.
+        """Return the message that efforts do not balance gravity; empty if they may do so.
 
-        A single pose tells only that all efforts are idle. In several, other shares of gravity than
-        1 are told from contacts, which do not follow gravity.
+        A single pose only shows whether all efforts are idle. Several poses distinguish a share of
+        gravity other than 1 from contacts, which do not follow gravity.
         """
         if model is not self._model:
             self._model, self._poses = model, []

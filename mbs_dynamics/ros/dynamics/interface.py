@@ -47,7 +47,9 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         read_only=True,
     )
     tip: str = parameter(
-        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
+        "",
+        "Last link of the chain to extract from the URDF. Empty: the whole tree.",
+        read_only=True,
     )
 
     publish: tuple[str, ...] = parameter(
@@ -67,7 +69,7 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
     )
     bodies: tuple[str, ...] = parameter(
         (),
-        "Links whose twists and Jacobians are published. On the first one acts the tool wrench, in "
+        "Links whose twists and Jacobians are published. The tool wrench acts on the first one, at "
         "its origin. Empty: the tool or hand of each branch, by its name, or else the last moving "
         "link; that of the longest branch first.",
         once="link",

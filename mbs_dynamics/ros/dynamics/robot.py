@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of dynamics_node: a model under gravity and loads with its kernels.
 
-It is kept in force while descriptions, settings, gravity and loads change. No ROS is needed.
+It persists while descriptions, settings, gravity and loads change. No ROS is needed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ stays finite where the arm is singular."""
 
 
 Results = Mapping[str, Any]
-"""Outputs of the kernel by name; without velocities those that need none."""
+"""Outputs of the kernel by name; without velocities only those that do not need them."""
 
 
 def momentum_of(results: Results) -> GeneralizedMomentum | None:
@@ -182,7 +182,7 @@ class Robot:
     def evaluate(
         self, q: FloatArray, qd: FloatArray | None, base: BaseState | None = None
     ) -> Results:
-        """Return the results that the settings ask for; without velocities, those that need none.
+        """Return the requested results; without velocities, only those that do not need them.
 
         One kernel computes them all. ``q`` and ``qd`` are those of :attr:`joint_names`, ``base`` is
         the state of a floating base.

@@ -82,8 +82,8 @@ class SimulatorSettings(RobotSettings):
     )
     contact_planes: tuple[float, ...] = parameter(
         (),
-        "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
-        "root link. Solid is where normal . position < offset. Empty: none.",
+        "Planes such as a table or a wall: normal and offset of each, in the axes of the root "
+        "link. The solid side is normal . position < offset. Empty: none.",
         unit="m",
         type="double_array",
         read_only=True,

@@ -47,11 +47,11 @@ BENT, SHARE = 0.5, 0.25
 of the range: a bent posture, in which motors carry weight."""
 
 HOLDING = 1e9
-"""Inertia of the rotor of a joint that nobody commands, in kg m^2 or kg: nothing moves it."""
+"""Inertia of the rotor of a joint without commands, in kg m^2 or kg: nothing moves it."""
 
 CARRIED, SLIGHT = 0.1, 0.05
-"""Commands carry the robot if it accelerates by at most this share of what it does without them, or
-by at most this acceleration, in rad/s^2 or m/s^2."""
+"""Commands carry the robot if its acceleration is at most this share of that without commands, or
+at most this value in rad/s^2 or m/s^2."""
 
 LONGEST_LAG = 1.0
 """Largest lag in s of simulated time that is caught up, under the commands in force: an arm does

@@ -73,8 +73,8 @@ class TeachingSettings(RobotSettings):
     )
     other_topics: tuple[str, ...] = parameter(
         (),
-        "Topics of other parts of the robot, each with its joints, such as "
-        "'gripper_controller/joint_trajectory: finger_joint'. All parts begin together.",
+        "Topics of other parts of the robot, each with its joints. All parts begin together. An "
+        "example is 'gripper_controller/joint_trajectory: finger_joint'.",
         type="string_array",
         read_only=True,
         constraints="A topic, a colon, and names of joints, of which none is named twice.",

@@ -103,9 +103,9 @@ WRENCH_COMPENSATION_NODE = Interface(
     ),
     services=(
         Service("~/take_pose", TRIGGER, "Take the readings of the present still pose."),
-        Service("~/fit", TRIGGER, "Find bias and tool by all poses, use them and write the file."),
+        Service("~/fit", TRIGGER, "Fit bias and tool to all poses, use them and write the file."),
         Service("~/restart", TRIGGER, "Discard all poses. Bias and tool stay."),
-        Service("~/zero", TRIGGER, "Lead the present mean output of the still arm to zero."),
+        Service("~/zero", TRIGGER, "Bring the present mean output of the still arm to zero."),
     ),
     lifecycle=True,
 )

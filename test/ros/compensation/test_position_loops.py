@@ -104,7 +104,7 @@ def test_measured_efforts_must_show_that_a_loop_holds_the_arm(efforts, enabled):
 
 def found(made, **names):
     given = {"effort": "efforts", "position": "positions"} | names
-    return ControllerList(made.listed(), **given, beside=True)
+    return ControllerList(made.listed(), **given, adds=True)
 
 
 @pytest.mark.parametrize(

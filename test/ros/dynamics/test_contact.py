@@ -8,7 +8,6 @@ import numpy as np
 from readings import reading
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.joint_input import Efforts
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -21,14 +20,14 @@ EXTERNAL = np.linspace(-2.0, 3.0, 7)
 SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observer_gain=50.0)
 
 
-def heard(contact, robot, efforts, messages, start):
+def heard(contact, robot, tau, messages, start, why_not=""):
     for k in range(messages):
-        at_rest = reading(Q, np.zeros(7), efforts, start + 10_000_000 * k)
+        at_rest = reading(Q, np.zeros(7), tau, start + 10_000_000 * k, why_not)
         contact.update(robot, at_rest, robot.evaluate(at_rest.q, at_rest.qd))
 
 
 def held(model, external=EXTERNAL):
-    return Efforts(mbs.gravity_torques(model, Q) - external)
+    return mbs.gravity_torques(model, Q) - external
 
 
 def test_a_load_that_is_announced_is_no_contact_and_starts_nothing_anew():
@@ -54,15 +53,15 @@ def test_a_gain_takes_effect_while_it_runs():
 
 def test_joints_without_effort_are_left_out():
     contact, robot = Contact(), Robot(ARM, SETTINGS)
-    tau = held(ARM).tau
+    tau = held(ARM)
     tau[2] = np.nan
-    heard(contact, robot, Efforts(tau, "no effort of joint3"), 100, 10**9)
+    heard(contact, robot, tau, 100, 10**9, "no effort of joint3")
     assert contact.joints == tuple(name for name in ARM.joint_names if name != "joint3")
     np.testing.assert_allclose(contact.torques, np.delete(EXTERNAL, 2), atol=1e-6)
     assert np.isfinite(contact.wrench.W).all()
     assert contact.why_not == "no effort of joint3"
-    nothing = Efforts(np.full(7, np.nan), "the message holds no efforts")
-    heard(contact, robot, nothing, 2, 3 * 10**9)
+    nothing = np.full(7, np.nan)
+    heard(contact, robot, nothing, 2, 3 * 10**9, "the message holds no efforts")
     assert contact.torques is None
     assert contact.wrench is None
 

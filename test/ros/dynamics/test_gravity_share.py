@@ -20,10 +20,10 @@ def problems(efforts, poses=POSES):
     share, said, now = GravityShare(), [], 0.0
     for q in poses:
         tau = efforts(q, mbs.gravity_torques(ARM, q))
-        share.note(now, q, np.full(7, 0.5), tau)  # on the way
+        share.store(now, q, np.full(7, 0.5), tau)  # on the way
         for _ in range(10):
             now += 0.1
-            share.note(now, q, np.zeros(7), tau)
+            share.store(now, q, np.zeros(7), tau)
         said.append(share.problem(ARM))
     return said
 
@@ -58,7 +58,7 @@ def test_efforts_that_hold_gravity_are_accepted_with_friction_and_contacts():
 def test_motion_and_unknown_efforts_tell_nothing():
     share = GravityShare()
     for k in range(20):
-        share.note(0.1 * k, POSES[0], np.full(7, 0.1), np.zeros(7))
+        share.store(0.1 * k, POSES[0], np.full(7, 0.1), np.zeros(7))
     assert share.problem(ARM) == ""
     assert not any(problems(lambda q, g: np.full(7, np.nan)))
     partly = problems(lambda q, g: np.where(np.arange(7) < 4, 0.0, np.nan))
