@@ -254,6 +254,7 @@ def columns(function, model, q):
     return np.stack([along(function, model, q, e) for e in np.eye(model.n)], axis=-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", mostly_slow(range(3), [0]))
 def test_derivatives_along_the_groups(seed):
     m = mixed(seed, MIXED if seed else MIXED[:4]).model
@@ -284,6 +285,7 @@ def test_derivatives_along_the_groups(seed):
             assert_close(second, along(dJ, m, q, np.eye(m.n)[j]), 1e-12, (rep, k, j))
 
 
+@pytest.mark.long
 def test_linearization_predicts_neighbouring_motions():
     m = mixed(2, ("free", "revolute", "spherical", "planar")).model
     q, v, tau = m.random_state(2)
