@@ -61,10 +61,12 @@ def declare(node: Node, kind: type[S]) -> S:
     joints = [name for name in node.get_parameter("joints").value if name] if by_joint else []
     check_once("joints", "joint", joints)
     for one in declared:
-        each = [f"{one.name}.{joint}" for joint in joints]
-        if one.per and one.per != "joint":
-            each = sorted(name for name in given if name.startswith(f"{one.name}."))
-        for name in each if one.per else ():
+        names: list[str] = []
+        if one.per == "joint":
+            names = [f"{one.name}.{joint}" for joint in joints]
+        elif one.per:
+            names = sorted(name for name in given if name.startswith(f"{one.name}."))
+        for name in names:
             known.append(name)
             _declare(node, name, one)
     _ignore_others(node, [name for name in given if name not in known], known)

@@ -280,35 +280,39 @@ class Handover:
             self.busy = False
 
     async def _give_back(self, core: GravityCompensator) -> str:
-        until = self._now() + RELEASE + self.settings.ramp_time
-        again, delay, tried = -math.inf, RETRY, False
+        """Switch until the position controller, or another one, holds the arm; see :meth:`release`.
+
+        An attempt that fails may have dropped the arm. Then the torques hold it, if they can, until
+        the next attempt, after a delay that doubles each time.
+        """
+        end = self._now() + RELEASE + self.settings.ramp_time
+        next_attempt, delay, switched = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False
             try:
                 seen = await self._list()
                 now = self._now()
-                whole, waits = core.holds_arm(now), now < again
+                whole = core.holds_arm(now)
                 held = whole and seen.torques_act
-                if whole and seen.torques_wait and (waits or seen.unusable):
-                    step = seen.to_torques()  # which hold the arm until the next attempt
-                elif not (held and waits and not seen.position_acts):
-                    step = seen.to_position()
-                    done = not any(step) or (tried and seen.position_acts)
+                planned = _planned(seen, whole=whole, early=now < next_attempt)
+                if planned is not None:
+                    done = not any(planned) or (switched and seen.position_acts)
                     if done and now >= self._unanswered_until:
                         break
+                    step = planned
                 if any(step):
-                    tried = True
+                    switched = True
                     await self._switch(step)
                     continue
             except ControllerError as error:
                 now, held = self._now(), False
                 if self._effort in step.activate:
-                    again = now
-                elif step.activate:  # it may have dropped the arm, and would do so each time
-                    again, delay = now + delay, min(2.0 * delay, LONGEST_RETRY)
+                    next_attempt = now
+                elif step.activate:
+                    next_attempt, delay = now + delay, min(2.0 * delay, LONGEST_RETRY)
                 self.trouble = f"{self._position} does not hold the arm: {error}"
                 self._warn(self.trouble)
-                if now >= until:
+                if now >= end:
                     self.gives_back = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
@@ -316,6 +320,19 @@ class Handover:
         core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return message + (f"; {self._effort} is still active" if seen.torques_act else "")
+
+
+def _planned(seen: ControllerList, *, whole: bool, early: bool) -> Switch | None:
+    """Return the next request while the arm is given back; None: wait.
+
+    ``whole``: commands are the full gravity torques; ``early``: it is too early for another attempt
+    to activate the position controller.
+    """
+    if whole and seen.torques_wait and (early or seen.unusable):
+        return seen.to_torques()
+    if whole and seen.torques_act and early and not seen.position_acts:
+        return None
+    return seen.to_position()
 
 
 def _motors_hold(arm: Guard) -> bool:
