@@ -39,6 +39,7 @@ REFUSED = [
     lambda x: max(x[0], x[1]),
     lambda x: x if np.any(x) else 0.0,
     piecewise,
+    lambda x: x[0] < x,
     lambda x: float(x[0]),
     lambda x: math.sin(x[0]),
     lambda x: x[0] // 2,

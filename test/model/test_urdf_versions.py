@@ -60,6 +60,9 @@ def test_a_limit_that_is_not_stated_is_zero(kind):
     assert any("no lower limit" in note for note in notes(one))
     other = load(robot(limit='<limit lower="-0.7"/>', kind=kind))
     assert (other.lower[0], other.upper[0]) == (-0.7, 0.0)
+    neither = load(robot(limit='<limit effort="1" velocity="1"/>', kind=kind))
+    assert (neither.lower[0], neither.upper[0]) == (-np.inf, np.inf)
+    assert any("neither a lower nor an upper limit" in note for note in notes(neither))
 
 
 def test_a_version_that_does_not_exist_is_refused():
