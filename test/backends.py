@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,6 +50,15 @@ def compiled(
 
 EVALUATORS = (*BACKENDS, pytest.param("exported", marks=(WITHOUT_COMPILER, pytest.mark.process)))
 """The back ends, and the C that :func:`c_function` compiles with all warnings."""
+
+
+def run_python(code: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, which imports this package."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
 
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC")
 

@@ -35,15 +35,6 @@ def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, An
     return {name: np.array(x, dtype=np.float64) for name, x in outputs.items()}, [*failed, 0][0]
 
 
-def interpreted(kernel: mbs.Kernel, *arguments: Any) -> tuple[Any, ...]:
-    """Return the outputs for one state; inputs that are not given have their defaults."""
-    values = (*arguments, *kernel.defaults)
-    given = {port.name: x for port, x in zip(kernel.inputs, values, strict=True)}
-    found, status = evaluate(kernel.program.module, given)
-    assert not status
-    return tuple(found[port.name].reshape(port.shape) for port in kernel.outputs)
-
-
 def evaluated(function: Any, model: mbs.Model, *arrays: Any, **options: Any) -> Any:
     """Return the result of an algorithm's equations on numbers."""
     algorithm = algorithm_of(function)

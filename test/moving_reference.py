@@ -27,11 +27,6 @@ def point_rate(x, x_rate, V_P):
     return vector_rate(x, x_rate, V_P) + V_P[3:]
 
 
-def pose_rate(X, X_rate, V_P):
-    """Xdot + V_P^ X of a pose, appendix A.2."""
-    return X_rate + se3.hat(V_P) @ X
-
-
 def screw_rate(xi, xi_rate, V_P):
     """xidot + ad_{V_P} xi of a screw or twist, (A 4)."""
     return xi_rate + se3.ad(V_P) @ xi

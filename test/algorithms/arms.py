@@ -63,26 +63,16 @@ class Pinocchio:
         return J[[3, 4, 5, 0, 1, 2]][:, self.columns]
 
 
-def limits_of(model):
-    """The limits of the owners of the coordinates, infinite where there are none."""
-    stated = [(joint.limits.lower, joint.limits.upper) for joint in model.joints]
-    lower = [-np.inf if low is None else low for low, _ in stated]
-    upper = [np.inf if high is None else high for _, high in stated]
-    return np.array(lower), np.array(upper)
-
-
 def reachable(model, count, seed):
     """Random positions within the limits."""
-    lower, upper = limits_of(model)
-    low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
     return np.random.default_rng(seed).uniform(low, high, (count, model.n))
 
 
 def assert_within(model, q):
-    lower, upper = limits_of(model)
     assert np.isfinite(q).all()
-    assert (q >= lower).all()
-    assert (q <= upper).all()
+    assert (q >= model.lower).all()
+    assert (q <= model.upper).all()
 
 
 def planar(*links, lower="-3", upper="3"):

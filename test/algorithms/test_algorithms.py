@@ -1,30 +1,36 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The algorithms on random mechanisms, against the definitions evaluated in reference.py."""
+"""The algorithms on random mechanisms, against definitions, and the identities they must obey.
+
+Chains, trees and forests of revolute, prismatic and screw joints, bodies numbered in any order,
+massless ones, and joints that mimic others. What reference.py knows is compared with it; the rest
+are theorems of mechanics. Rates along a motion are exact: the equations themselves are evaluated
+with truncated Taylor series of numbers.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import permutations
 
 import numpy as np
 import pytest
-from mechanisms import (
-    MECHANISMS,
-    POSITIONS,
-    every_mechanism,
-)
-from reference import Reference, assert_close, twist
+from mechanisms import POSITIONS, every_mechanism, mechanisms_of_their_own
+from reference import Reference, assert_close, twist, upper_factor
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.factorization import factorize
+from mbs_dynamics.compiler import derivative_of, series_of
+from mbs_dynamics.model.orders import path
+from mbs_dynamics.representation.tree import Tree
 
-REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-TORQUES = (*REPRESENTATIONS, "auto")
+MECHANISMS = mechanisms_of_their_own()
+METHODS = ("articulated_body", "udut", "mass_matrix")
 
 POSITIONS = {**POSITIONS, "many turns": lambda rng, n: rng.uniform(-60.0, 60.0, n)}
 
 every_position = pytest.mark.parametrize("where", POSITIONS)
-every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
+every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 
 
 @lru_cache
@@ -88,7 +94,7 @@ def test_inverse_dynamics(name, representation, where):
 
 
 @every_position
-@pytest.mark.parametrize("representation", TORQUES)
+@with_auto
 @every_mechanism
 def test_gravity_and_bias(name, representation, where):
     mechanism, q, qd, _, _, reference = state(name, where)
@@ -101,24 +107,107 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
-@pytest.mark.long
+def rate_of(function, model, *motion, **options):
+    """The time derivative of a function of q, or of q and qd, along q, qd, qdd."""
+    arguments = [series_of(motion[k : k + 2]) for k in range(len(motion) - 1)]
+    value = function(Tree(model), *arguments, **options)
+    return np.asarray(derivative_of(value, 1), dtype=float)
+
+
+@with_auto
 @every_mechanism
-def test_the_representations_agree_through_D(name):
-    mechanism, q, qd, qdd, wrenches, reference = state(name)
+def test_mass_matrix_and_its_inverse(name, representation):
+    mechanism, q, *_, reference = state(name)
+    M = mbs.mass_matrix(mechanism.model, q, representation=representation)
+    assert_close(M, reference.mass_matrix())
+    np.testing.assert_array_equal(M, M.T)
+    assert np.linalg.eigvalsh(M).min() > 0.0
+    inverse = mbs.inverse_mass_matrix(mechanism.model, q, representation=representation)
+    assert_close(inverse, np.linalg.inv(reference.mass_matrix()))
+    np.testing.assert_array_equal(inverse, inverse.T)
+
+
+@every_mechanism
+def test_factors_of_the_mass_matrix(name):
+    """M = U D U^T, where U couples a joint with its ancestors only."""
+    mechanism, *_, reference = state(name)
+    model, M = mechanism.model, reference.mass_matrix()
+    factors = factorize(Tree(model), M)
+    U, D = upper_factor(factors), np.array(factors.D, dtype=float)
+    assert_close(U @ np.diag(D) @ U.T, M, 1e-14)
+    np.testing.assert_array_equal(U, np.triu(U))
+    np.testing.assert_array_equal(np.diag(U), 1.0)
+    assert (D > 0.0).all()
+    if model.n == model.nb:
+        for k in range(model.n):
+            assert set(np.flatnonzero(U[:, k])) <= set(path(model, k))
+    b = np.arange(1.0, model.n + 1.0)
+    assert_close(M @ np.array(factors.solution(b), dtype=float), b, 1e-12)
+
+
+@every_mechanism
+def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
+    mechanism, q, qd, *_, reference = state(name)
+    dM = reference.mass_matrix_derivative()  # [l, i, j]: of M_ij by q_l
+    gamma = 0.5 * (dM.transpose(1, 2, 0) + dM.transpose(1, 0, 2) - dM)
+    found = mbs.christoffel_symbols(mechanism.model, q)
+    assert_close(found, gamma)
+    assert_close(found, found.transpose(0, 2, 1), 1e-13)
+    assert_close(mbs.coriolis_matrix(mechanism.model, q, qd), gamma @ qd)
+
+
+@with_auto
+@every_mechanism
+def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
+    mechanism, q, qd, qdd, W, reference = state(name)
     model = mechanism.model
-    C = mbs.forward_kinematics(model, q)
-    Cd = np.einsum("iklm,k->ilm", reference.dC[:-1], qd)
-    last = model.body_names[-1]
-    V, J, tau, W = {}, {}, {}, {}
-    for name in REPRESENTATIONS:
-        V[name] = mbs.twists(model, q, qd, representation=name)
-        J[name] = mbs.jacobian(model, q, last, representation=name)
-        W[name] = mbs.convert_wrench(wrenches, C, source="hybrid", target=name)
-        tau[name] = mbs.inverse_dynamics(model, q, qd, qdd, W[name], representation=name)
-        assert_close(mbs.twist_from_rate(C, Cd, name), V[name])
-    for a, b in permutations(REPRESENTATIONS, 2):
-        assert_close(mbs.convert_twist(V[a], C, source=a, target=b), V[b])
-        assert_close(mbs.convert_jacobian(J[a], C[-1], source=a, target=b), J[b])
-        assert_close(mbs.convert_wrench(W[a], C, source=a, target=b), W[b])
-        assert_close(np.sum(W[a] * V[a], axis=1), np.sum(W[b] * V[b], axis=1))
-        assert_close(tau[a], tau[b])
+    wrenches = None if representation == "auto" else W
+    same = {"representation": representation}
+    tau = reference.inverse_dynamics(qd, qdd, wrenches, representation)
+    for method in METHODS:
+        found = mbs.forward_dynamics(model, q, qd, tau, wrenches, method=method, **same)
+        assert_close(found, qdd, 1e-10, method)
+        back = mbs.inverse_dynamics(model, q, qd, found, wrenches, **same)
+        assert_close(back, tau, 1e-10, method)
+
+
+@with_auto
+@every_mechanism
+def test_energies(name, representation):
+    mechanism, q, qd, *_, reference = state(name)
+    model = mechanism.model
+    T = mbs.kinetic_energy(model, q, qd, representation=representation)
+    assert_close(T, 0.5 * qd @ reference.mass_matrix() @ qd)
+    coms = [(reference.C[i] @ [*com, 1.0])[:3] for i, com in enumerate(mechanism.coms)]
+    assert_close(mbs.potential_energy(model, q), -mechanism.masses @ coms @ mechanism.gravity)
+    center = mechanism.masses @ coms / mechanism.masses.sum()
+    assert_close(mbs.center_of_mass(model, q), center)
+
+
+@every_mechanism
+def test_momenta_are_wrenches_in_all_representations(name):
+    mechanism, q, qd, *_, reference = state(name)
+    model, C = mechanism.model, reference.C[:-1]
+    V = np.array([reference.jacobian(i, "body_fixed") @ qd for i in range(mechanism.nb)])
+    body_fixed = np.einsum("ijk,ik->ij", mechanism.inertias, V)
+    for target in mbs.REPRESENTATIONS:
+        found = mbs.momenta(model, q, qd, representation=target)
+        assert_close(found, mbs.convert_wrench(body_fixed, C, source="body_fixed", target=target))
+        twists = mbs.twists(model, q, qd, representation=target)
+        assert_close(0.5 * np.sum(found * twists), mbs.kinetic_energy(model, q, qd))
+
+
+@every_mechanism
+def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
+    """Of every body: what its own joint transmits, less what it passes on, gravity, and loads."""
+    mechanism, q, qd, qdd, loads, reference = state(name)
+    model = mechanism.model
+    spatial = {"representation": "spatial"}
+    W = mbs.joint_wrenches(model, q, qd, qdd, loads, **spatial)
+    rate = rate_of(mbs.momenta, model, q, qd, qdd, **spatial)
+    for i in range(model.nb):
+        weight = mechanism.masses[i] * mechanism.gravity
+        arm = (reference.C[i] @ [*mechanism.coms[i], 1.0])[:3]
+        acting = W[i] + loads[i] + [*np.cross(arm, weight), *weight]
+        acting -= sum(W[k] for k, p in enumerate(mechanism.parents) if p == i)
+        assert_close(rate[i], acting, what=model.body_names[i])

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from interpreted import evaluated
 from mechanisms import every_mechanism, mechanisms_of_their_own
 from reference import Reference, assert_close
 
@@ -61,30 +62,28 @@ def gradients(function, model, arrays, wrenches, **options):
     return found
 
 
-@pytest.mark.long
 @under_wrenches_and_free
 @every_mechanism
 def test_inverse_dynamics_derivatives(name, pushed):
     mechanism, q, qd, qdd, wrenches = state(name)
     W = wrenches if pushed else None
-    found = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd, W)
+    found = evaluated(mbs.inverse_dynamics_derivatives, mechanism.model, q, qd, qdd, W)
     expected = gradients(mbs.inverse_dynamics, mechanism.model, (q, qd, qdd), W)
     for dtau, exact in zip(found, expected, strict=True):
         assert_close(dtau, exact)
 
 
-@pytest.mark.long
 @under_wrenches_and_free
 @every_mechanism
 def test_forward_dynamics_derivatives(name, pushed):
     mechanism, q, qd, qdd, wrenches = state(name)
     model, W = mechanism.model, wrenches if pushed else None
     tau = mbs.inverse_dynamics(model, q, qd, qdd, W)
-    found = mbs.forward_dynamics_derivatives(model, q, qd, tau, W)
+    found = evaluated(mbs.forward_dynamics_derivatives, model, q, qd, tau, W)
     expected = gradients(mbs.forward_dynamics, model, (q, qd, tau), W)
     for dqdd, exact in zip(found, expected, strict=True):
         assert_close(dqdd, exact, 1e-10)
-    dq, dqd, M = mbs.inverse_dynamics_derivatives(model, q, qd, qdd, W)
+    dq, dqd, M = evaluated(mbs.inverse_dynamics_derivatives, model, q, qd, qdd, W)
     inverse = np.linalg.inv(M)
     for dqdd, exact in zip(found, (-inverse @ dq, -inverse @ dqd, inverse), strict=True):
         assert_close(dqdd, exact, 1e-10)
@@ -110,8 +109,7 @@ def test_inverse_dynamics_rates_are_those_along_a_trajectory(name, representatio
         return Reference(mechanism, q).inverse_dynamics(qd, qdd)
 
     near = {k: tau(t + k * h) for k in range(-3, 4)}
-    taud, taudd = mbs.inverse_dynamics_rates(
-        mechanism.model, *trajectory(mechanism.n, t), representation=representation
-    )
+    motion, same = trajectory(mechanism.n, t), {"representation": representation}
+    taud, taudd = evaluated(mbs.inverse_dynamics_rates, mechanism.model, *motion, **same)
     assert_close(taud, sum(w * near[k] for k, w in SIXTH_ORDER.items()) / h, 1e-9)
     assert_close(taudd, sum(w * near[k] for k, w in SIXTH_ORDER_SECOND.items()) / h**2, 1e-8)

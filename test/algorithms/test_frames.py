@@ -22,6 +22,7 @@ from mbs_dynamics.algorithms.frames import (
     relative_jacobian,
     relative_twist,
 )
+from mbs_dynamics.algorithms.points import point_jacobian, point_velocity
 from mbs_dynamics.lie import se3
 
 GROUND = None
@@ -100,10 +101,9 @@ def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body
 
 @pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
 @pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-@pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
-def test_links_of_real_robots_against_pinocchio(name):
+def test_links_of_a_real_robot_against_pinocchio():
     """Also links that are merged into bodies, with frames of their own, and links on the ground."""
-    t = fixed(robot(name))
+    t = fixed(robot("panda.urdf"))
     model, (q, qd, _), (pin_q, pin_qd, _) = t.model, *t.state(10)
     pin.forwardKinematics(t.pin, t.data, pin_q, pin_qd)
     pin.updateFramePlacements(t.pin, t.data)
@@ -172,3 +172,28 @@ def test_change_of_inertial_frame(name, representation):
         for m in (model, other)
     )
     assert_close(D @ J, J_moved, 1e-12)
+
+
+@every_mechanism
+def test_point_moves_as_its_jacobian_says(name):
+    """On a body near a root, one further out and the last."""
+    mechanism, rng, h = MECHANISMS[name], np.random.default_rng(1), 1e-6
+    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
+    point = rng.uniform(-0.7, 0.7, 3)
+    for i in sorted({0, mechanism.nb // 2, mechanism.nb - 1}):
+        body = mechanism.model.body_names[i]
+
+        def position(q, i=i):
+            return (mbs.forward_kinematics(mechanism.model, q)[i] @ [*point, 1.0])[:3]
+
+        J = point_jacobian(mechanism.model, q, point, body)
+        steps = h * np.eye(mechanism.n)
+        slopes = [(position(q + step) - position(q - step)) / (2 * h) for step in steps]
+        assert_close(J, np.transpose(slopes), 1e-8)
+        assert_close(point_velocity(mechanism.model, q, qd, point, body), J @ qd)
+        before, after = (
+            point_velocity(mechanism.model, q + t * qd + t * t * qdd / 2, qd + t * qdd, point, body)
+            for t in (-h, h)
+        )
+        rate = (after - before) / (2 * h)
+        assert_close(mbs.point_acceleration(mechanism.model, q, qd, qdd, point, body), rate, 1e-7)

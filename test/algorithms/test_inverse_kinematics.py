@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics: round trips through Pinocchio, the error, starts and batches."""
+"""Inverse kinematics: round trips through Pinocchio, the error, starts, batches and limits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from arms import (
     assert_reached,
     assert_within,
     every_arm,
-    limits_of,
     model_of,
+    planar,
     random_poses,
     reachable,
+    tip_of,
+    with_limits,
 )
 from mechanisms import MECHANISMS
 from reference import assert_close, exponential, hat
@@ -24,6 +26,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
 from mbs_dynamics.algorithms.inverse_kinematics.descent import pose_residual
+from mbs_dynamics.model.joint import Limits
 
 TOLERANCE = 1e-8
 
@@ -62,8 +65,6 @@ def test_a_point_of_a_body_reaches_a_position():
     assert len(model.compiled.kernels) == kernels
     with pytest.raises(mbs.ArgumentError, match="point"):
         inverse_kinematics(model, frames[0], "panda_hand", point=point)
-    with pytest.raises(mbs.ArgumentError, match="point"):
-        inverse_kinematics(model, targets[0], "panda_hand", point=[0.0, 1.0])
 
 
 def half_turn(axis, angle):
@@ -138,7 +139,7 @@ def test_coordinates_that_do_not_move_the_body_stay():
 def test_whole_turns_are_taken_back_towards_the_start():
     """The joints of the UR5 may turn twice: the solution is within half a turn of q0 or nearly."""
     model = model_of("ur5_robot")
-    lower, upper = limits_of(model)
+    lower, upper = model.lower, model.upper
     q = reachable(model, 100, seed=3)
     targets = mbs.forward_kinematics(model, q, bodies=["tool0"])[:, 0]
     for q0 in (np.zeros(6), np.full(6, 3.0), np.array([6.0, -6.0, 1.0, -6.2, 6.2, 0.0])):
@@ -148,3 +149,40 @@ def test_whole_turns_are_taken_back_towards_the_start():
         allowed = (shorter >= lower) & (shorter <= upper)
         assert (np.abs(away) <= np.pi + 1e-12)[allowed].all()
         assert_within(model, found.q)
+
+
+@pytest.mark.long
+@every_arm
+def test_limits_are_respected_whatever_is_asked_for(name):
+    model = model_of(name)
+    middle, half = 0.5 * (model.lower + model.upper), 0.5 * (model.upper - model.lower)
+    narrow = {
+        joint.name: Limits(m - 0.2 * h, m + 0.1 * h)
+        for joint, m, h in zip(model.joints, middle, half, strict=True)
+    }
+    targets = random_poses(20, 1.0, seed=1)
+    q0 = np.random.default_rng(0).uniform(-10.0, 10.0, (20, model.n))
+    if name == "panda":
+        q0[:, list(model.joint_names).index("panda_finger_joint1")] = 0.02
+    for limited in (model, with_limits(model, narrow)):
+        for goals in (targets, targets[:, :3, 3]):
+            found = inverse_kinematics(limited, goals, ARMS[name], q0=q0, starts=6)
+            assert_within(limited, found.q)
+            assert not found.success.all()
+            for errors in (found.angular_error, found.linear_error):
+                assert np.isfinite(errors).all()
+            C = mbs.forward_kinematics(limited, found.q, bodies=[ARMS[name]])[:, 0]
+            distance = np.linalg.norm(C[:, :3, 3] - targets[:, :3, 3], axis=-1)
+            assert_close(found.linear_error, distance, 1e-12)
+
+
+def test_limits_are_named_as_the_reason():
+    model = planar(0.5, 0.4, 0.2, lower="-1", upper="1")
+    free = planar(0.5, 0.4, 0.2)
+    q = [0.3, 1.8, -0.2]
+    target = mbs.forward_kinematics(free, q, bodies=[tip_of(free)])[0]
+    found = inverse_kinematics(model, target, tip_of(model))
+    assert not found.success
+    assert "joint limits" in found.reason
+    assert inverse_kinematics(free, target, tip_of(free)).success
+    assert_within(model, found.q)

@@ -11,10 +11,7 @@ from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.manipulability import (
-    manipulability,
-    manipulability_gradient,
-)
+from mbs_dynamics.algorithms.manipulability import manipulability, manipulability_gradient
 
 ROWS = {"all": range(6), "angular": range(3), "linear": range(3, 6), (1, 3, 5): (1, 3, 5)}
 

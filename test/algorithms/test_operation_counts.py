@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import pytest
-from cases import mostly_slow
-from robots import robot
+from mechanisms import ARM_URDF
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.cli import main
 from mbs_dynamics.operation_counts import (
@@ -57,7 +55,7 @@ def test_from_how_many_joints_on_a_recursion_needs_fewer(name, multiplications, 
 
 @pytest.mark.long
 def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization_is_not():
-    counts = forward_dynamics_counts([6, 8, 10, 12])
+    counts = forward_dynamics_counts([4, 6, 8])
     assert len(counts) == len(PUBLISHED) + len(METHODS)
     for method in METHODS:
         totals = [sum(count) for count in counts[f"{method}, ours"]]
@@ -79,37 +77,14 @@ def test_body_fixed_recursions_need_the_fewest_operations(robot):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-@pytest.mark.parametrize(
-    "name", mostly_slow(["a1", "allegro_left_hand", "panda", "tiago_no_hand", "z1"], ["panda"])
-)
-def test_auto_is_the_cheapest_representation_and_nearly_the_cheapest_method(name):
-    """Body-fixed is, for all that follows from tau; so that only that one has to be traced."""
-    model = mbs.Model.from_urdf(robot(f"{name}.urdf"))
-    for function in mbs.ALGORITHMS:
-        algorithm = algorithm_of(function)
-        if not (algorithm.joint_space_only and algorithm.invariant):
-            continue
-        if "representation" not in algorithm.options or function is mbs.inverse_dynamics_rates:
-            continue  # the rates are the inverse dynamics in other numbers, and take long to trace
-        auto = algorithm.operations(model, {}).total
-        for representation in ("spatial", "hybrid", "mixed"):
-            other = algorithm.operations(model, {"representation": representation}).total
-            assert auto <= other, f"{function.__name__}: {auto}, {representation} {other}"
-    algorithm = algorithm_of(mbs.forward_dynamics)
-    least = min(algorithm.operations(model, {"method": method}).total for method in METHODS)
-    assert algorithm.operations(model, {}).total <= 1.05 * least
-
-
-@pytest.mark.long
-def test_count_prints_both_tables(capsys):
-    assert main(["count", "--sizes", "7", "6"]) == 0
+def test_count_prints_both_tables(tmp_path, capsys):
+    assert main(["count", "--sizes", "3", "6"]) == 0
     out = capsys.readouterr().out
     assert "n = 6" in out
-    assert out.index("n = 6") < out.index("n = 7")
     assert "910 / 767" in out
-    assert main(["count", "arm7"]) == 0
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    path, arm = tmp_path / "arm.urdf", mbs.Model.from_urdf(ARM_URDF)
+    path.write_text(ARM_URDF)
+    assert main(["count", str(path)]) == 0
     kernel = mbs.compile(mbs.gravity_torques, arm, representation="spatial", backend="python")
     multiplications, additions = Count.of(kernel.operations)
     assert f"{multiplications} / {additions}" in capsys.readouterr().out

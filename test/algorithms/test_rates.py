@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from cases import mostly_slow
-from mechanisms import ARM_URDF, MECHANISMS
+from interpreted import evaluated
+from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 from robots import robot
 
@@ -16,25 +16,13 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import leaves
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-ARMS = {
-    "ur5_robot.urdf": ("wrist_3_joint", "tool0"),
-    "anymal_b_simple_description/robots/anymal.urdf": ("LF_KFE", "LF_FOOT"),
-}
+ROBOTS = {"ur5_robot.urdf": "tool0", "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT"}
 FRAMES = {
     "body_fixed": pin.ReferenceFrame.LOCAL,
     "spatial": pin.ReferenceFrame.WORLD,
     "hybrid": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
 }
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
-
-
-def mechanism(name):
-    return mbs.Model.from_urdf(ARM_URDF) if name == "arm" else MECHANISMS[name].model
-
-
-most_cases_slow = pytest.mark.parametrize(
-    "name", mostly_slow([*MECHANISMS, "arm"], ["forest", "mimics"])
-)
 
 
 def motion_at(model, t, order, seed=0):
@@ -50,26 +38,27 @@ def along(function, h=2e-3):
     return sum(w * (function(k * h) - function(-k * h)) for k, w in weights.items()) / h
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
+@every_mechanism
 def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
-    model = mechanism(name)
+    model = MECHANISMS[name].model
     for order in (1, 2, 4):
         options = {"representation": representation}
 
         def lower(t, order=order, options=options):
             motion = motion_at(model, t, order)
-            return mbs.twist_derivatives(model, motion, order - 1, **options)
+            return evaluated(mbs.twist_derivatives, model, motion, order - 1, **options)
 
-        found = mbs.twist_derivatives(model, motion_at(model, 0.0, order + 1), order, **options)
+        found = evaluated(
+            mbs.twist_derivatives, model, motion_at(model, 0.0, order + 1), order, **options
+        )
         assert_close(found, along(lower), 1e-9)
 
 
-@pytest.mark.parametrize("robot_name", ARMS)
-def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
-    _, link = ARMS[robot_name]
-    path = robot(robot_name)
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize(("name", "link"), ROBOTS.items())
+def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(name, link):
+    path = robot(name)
     model = mbs.Model.from_urdf(path)
     reference = pin.buildModelFromUrdf(str(path))
     data, frame = reference.createData(), reference.getFrameId(link)
@@ -82,27 +71,26 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
     pin.updateFramePlacements(reference, data)
     for representation, in_frame in FRAMES.items():
         options = {"representation": representation}
-        Vd = mbs.accelerations(model, q, qd, qdd, bodies=[link], **options)[0]
+        Vd = evaluated(mbs.accelerations, model, q, qd, qdd, bodies=[link], **options)[0]
         classical = representation == "hybrid"  # the rate of rdot is the acceleration of a point
         get = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
         assert_close(Vd, get(reference, data, frame, in_frame).vector[ANGULAR_FIRST], 1e-10)
         Jd = pin.getFrameJacobianTimeVariation(reference, data, frame, in_frame)
-        found = mbs.jacobian_rate(model, q, qd, link, **options)
+        found = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)
         assert_close(found, Jd[ANGULAR_FIRST][:, order], 1e-10)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
+@every_mechanism
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
-    model = mechanism(name)
+    model = MECHANISMS[name].model
     q, qd, qdd, qddd = motion_at(model, -0.4, 3)
-    link = leaves(model)[-1] if name != "arm" else "tool"
+    link = leaves(model)[-1]
     options = {"representation": representation}
-    J = mbs.jacobian(model, q, link, **options)
-    Jd = mbs.jacobian_rate(model, q, qd, link, **options)
-    Jdd = mbs.jacobian_second_rate(model, q, qd, qdd, link, **options)
-    Vd = mbs.accelerations(model, q, qd, qdd, bodies=[link], **options)[0]
-    Vdd = mbs.jerks(model, q, qd, qdd, qddd, bodies=[link], **options)[0]
+    J = evaluated(mbs.jacobian, model, q, link, **options)
+    Jd = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)
+    Jdd = evaluated(mbs.jacobian_second_rate, model, q, qd, qdd, link, **options)
+    Vd = evaluated(mbs.accelerations, model, q, qd, qdd, bodies=[link], **options)[0]
+    Vdd = evaluated(mbs.jerks, model, q, qd, qdd, qddd, bodies=[link], **options)[0]
     assert_close(J @ qdd + Jd @ qd, Vd)
     assert_close(J @ qddd + 2.0 * Jd @ qdd + Jdd @ qd, Vdd)

@@ -15,7 +15,6 @@ import pytest
 from backends import BACKENDS
 from mechanisms import random_mechanism
 from reference import Reference, assert_close
-from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics import linearize
@@ -37,39 +36,16 @@ every_solver = pytest.mark.parametrize(
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 
 
-def body(name, mass, inertia):
-    xx, yy, zz = inertia
-    return link(
-        name,
-        f'<inertial><mass value="{mass}"/><origin xyz="0.5 0 0"/><inertia ixx="{xx}" iyy="{yy}" '
-        f'izz="{zz}" ixy="0" ixz="0" iyz="0"/></inertial>',
-    )
-
-
-AXIS = '<axis xyz="0 0 1"/><origin xyz="1 0 0"/>'
-HEAVY = (0.1, 0.2, 0.2)
-
-
-def planar(*links):
-    """Links in a row, which turn about parallel axes one metre apart; the joints are 1, 2, ..."""
-    names = "abcdefg"[: len(links)]
-    joints = [
-        joint(f"joint{k + 1}", parent, child, "continuous", AXIS)
-        for k, (parent, child) in enumerate(zip("_" + names, names, strict=False))
-    ]
-    bodies = [body(name, *numbers) for name, numbers in zip(names, links, strict=True)]
-    return load(urdf(link("_", ""), *bodies, *joints))
-
-
 @every_solver
 def test_a_leaf_without_mass(solver, arrays, options):
-    model = planar((1.0, HEAVY), (0.0, (0.0, 0.0, 0.0)))
+    with pytest.warns(mbs.ModelWarning, match="joint2"):
+        model = random_mechanism(1, (-1, 0), ["revolute"], massless=(1,)).model
     zeros = [np.zeros(2)] * arrays
     with pytest.raises(mbs.SingularError, match="'joint2'"):
         mbs.compile(solver, model, **options)
     with pytest.raises(mbs.SingularError, match="'joint2'"):
         solver(model, *zeros, **options)
-    assert_close(mbs.mass_matrix(model, zeros[0]), [[0.45, 0.0], [0.0, 0.0]])
+    assert_close(mbs.mass_matrix(model, zeros[0])[1], [0.0, 0.0])
     assert mbs.bias_torques(model, *zeros[:1], np.ones(2)).shape == (2,)
 
 

@@ -21,7 +21,7 @@ from mbs_dynamics.model.inertia import Inertia
 def test_kernels_agree_with_their_equations(name):
     model = MECHANISMS[name].model
     loaded = model.with_payload(model.body_names[-1], 0.5, np.full(3, 0.1))
-    for representation in mbs.REPRESENTATIONS:
+    for representation in ("body_fixed", "mixed"):
         for function, each in ((mbs.gravity_torques, loaded), (mbs.mass_matrix, model)):
             kernel = mbs.compile(function, each, representation=representation)
             verify(kernel, function, each)

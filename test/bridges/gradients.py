@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from mechanisms import ARM_URDF
 from robots import robot
 
 import mbs_dynamics as mbs
@@ -68,7 +69,7 @@ def model(name: str) -> mbs.Model:
         arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 2.0, (0, 0.1, 0))
         return arm.with_armature({joint: 0.1 for joint in arm.joint_names[:3]})
     if name == "floating":
-        return mbs.Model.from_urdf(robot("solo_description/robots/solo12.urdf"), floating_base=True)
+        return mbs.Model.from_urdf(ARM_URDF, floating_base=True)
     n, home, M = 20, np.eye(4), mbs.spatial_inertia(1, (0.1, 0, 0), np.eye(3))
     home[:3] = [[0, 0, 1, 0.1], [1, 0, 0, 0], [0, 1, 0, 0.2]]
     parents, screws = list(range(-1, n - 1)), [(0, 0, 1, 0, 0, 0)] * n

@@ -14,7 +14,6 @@ from gradients import CASES, case_name, close, derivatives, model, prepared
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Program, atan2, cos, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.frontend.reverse import pullback
-from mbs_dynamics.compiler.ir import operations as ops
 
 
 @pytest.mark.long
@@ -63,10 +62,3 @@ def test_a_missing_package_is_named_with_what_installs_it(package, monkeypatch):
     monkeypatch.delitem(sys.modules, f"mbs_dynamics.bridges.{package}", raising=False)
     with pytest.raises(mbs.BackendError, match=rf'pip install "mbs_dynamics\[{package}\]"'):
         importlib.import_module(f"mbs_dynamics.bridges.{package}")
-
-
-def test_raises_for_an_operation_without_a_derivative(monkeypatch):
-    program = trace(lambda x: np.sin(x), {"x": (2,)}, name="sines")
-    monkeypatch.setitem(ops.TABLE, "sin", ops.TABLE["sin"]._replace(gradient=None))
-    with pytest.raises(mbs.TraceError, match="sin"):
-        pullback(program, ["x"])

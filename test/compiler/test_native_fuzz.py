@@ -4,31 +4,16 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import (
-    ORDINARY,
-    SHAPES,
-    Pretender,
-    Subclass,
-    new_kernel,
-    one_state,
-    outcome,
-    same,
-)
+from native_bench import ORDINARY, SHAPES, Pretender, Subclass, new_kernel, outcome, same
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel
 
 pytest.importorskip("llvmlite")
-
-
-@pytest.fixture(scope="module")
-def kernel():
-    return new_kernel()
 
 
 def strange_arrays(rng: Any, shape: tuple[int, ...]) -> Any:
@@ -88,11 +73,10 @@ def strange_arguments(rng: Any) -> list[Any]:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("calls", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel, calls):
-    rng = np.random.default_rng(28)
+def test_no_arguments_crash_or_give_anything_else_than_the_slow_path():
+    kernel, rng = new_kernel(), np.random.default_rng(28)
     kinds: dict[str, int] = {}
-    for k in range(calls):
+    for k in range(3_000):
         arguments = strange_arguments(rng)
         before = kernel.slow_calls
         found = outcome(kernel, arguments)
@@ -104,33 +88,3 @@ def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel, cal
     assert min(kinds[x] for x in ("slow", "ArgumentError")) > 100
     assert kinds["SingularError"] > 5
     assert not ORDINARY or kinds["fast"] > 100
-
-
-class Explosive:
-    """Converts to an array in bad ways."""
-
-    def __init__(self, action: Any) -> None:
-        self.action = action
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.action()
-
-
-def test_arguments_that_run_python_while_they_are_converted(kernel):
-    _, A, s, _ = one_state()
-    x = np.ones(3)
-
-    def fail() -> Any:
-        raise ZeroDivisionError("in __array__")
-
-    with pytest.raises(ZeroDivisionError, match="in __array__"):
-        kernel(Explosive(fail), A, s)
-    recursive = Explosive(lambda: kernel(x, A, s)[2][0])
-    wanted = kernel(kernel(x, A, s)[2][0], A, s)
-    assert same(kernel(recursive, A, s), wanted)
-
-    def collect() -> Any:
-        gc.collect()
-        return x.copy()
-
-    assert same(kernel(Explosive(collect), A, s), kernel(x, A, s))

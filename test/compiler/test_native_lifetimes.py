@@ -5,22 +5,18 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 import weakref
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state, outcome, same, states
+from backends import run_python
+from native_bench import new_kernel, one_state, outcome, states
 from waiting import TIMEOUT
 
-from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 
@@ -77,14 +73,12 @@ def test_no_memory_is_kept(kernel):
     arguments = one_state()
     lists = [x.tolist() for x in arguments]
     singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
-    one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
-    big, several = np.zeros(500), [np.repeat(arguments[0][None], 9, 0), *arguments[1:]]
+    several = [np.repeat(arguments[0][None], 9, 0), *arguments[1:]]
 
     def work(times: int) -> None:
         for _ in range(times):
             kernel(*arguments)
             kernel(*several)
-            one(big)
             outcome(kernel, singular)
             outcome(kernel, lists)
             outcome(kernel, lists[:1])
@@ -130,7 +124,7 @@ class Holder:
 
 
 gc.disable()
-for seed in range(40):
+for seed in range(15):
     choose = random.Random(seed).random
     kernel = Kernel(program, backend="llvm")
     holder = Holder()
@@ -149,35 +143,8 @@ for seed in range(40):
 @pytest.mark.process
 def test_kernels_in_cycles_are_freed_in_any_order():
     """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
-    here = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
-    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", COLLECTED],
-        env=environment | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(COLLECTED, PYTHONMALLOC="malloc", MALLOC_PERTURB_="34")
     assert done.returncode == 0, done.stderr
-
-
-def test_calls_from_several_threads(kernel):
-    def work(seed: int) -> None:
-        arguments = one_state(seed)
-        lists = [x.tolist() for x in arguments]
-        batch = np.stack([arguments[0]] * 50)
-        wanted = kernel(*arguments)
-        start.wait()
-        for _ in range(300):
-            assert same(kernel(*arguments), wanted)
-            assert same(kernel(*lists), wanted)
-            batched = kernel(batch, *arguments[1:])
-            np.testing.assert_allclose(batched[0], np.stack([wanted[0]] * 50), rtol=1e-15)
-
-    start = threading.Barrier(8)
-    with ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(work, seed) for seed in range(8)]:
-            future.result(timeout=TIMEOUT)
 
 
 ENDING = """
@@ -208,8 +175,6 @@ time.sleep(0.1)
 @pytest.mark.process
 def test_a_process_ends_while_threads_evaluate():
     """Code that all kernels share exists as long as a thread may run it."""
-    running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]
-    for _ in range(6):
-        running.append(subprocess.Popen([sys.executable, "-c", ENDING]))
-        assert running.pop(0).wait(timeout=TIMEOUT) == 0
-    assert [process.wait(timeout=TIMEOUT) for process in running] == [0, 0]
+    for _ in range(2):
+        running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]
+        assert [process.wait(timeout=TIMEOUT) for process in running] == [0, 0]

@@ -24,18 +24,14 @@ from mbs_dynamics.errors import TraceError
 
 VALUES = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e300, -1e-300, math.inf, -math.inf, math.nan]
 PAIRS = np.array(list(itertools.product(VALUES, VALUES))).T
-STATES = 70
-"""States that are evaluated as vectors."""
-
-UNARY = {
-    "abs": (mc.abs, np.abs),
-    "round": (mc.round, np.rint),
-    "isnan": (mc.isnan, np.isnan),
-    "built-in abs": (abs, np.abs),
-    "np.abs": (np.abs, np.abs),
-    "np.rint": (np.rint, np.rint),
-}
-BINARY = {
+"""More of them than states from which on vector code runs."""
+OPERATIONS = {
+    "abs": (lambda a, b: mc.abs(a), lambda a, b: np.abs(a)),
+    "round": (lambda a, b: mc.round(a), lambda a, b: np.rint(a)),
+    "isnan": (lambda a, b: mc.isnan(a), lambda a, b: np.isnan(a)),
+    "built-in abs": (lambda a, b: abs(a), lambda a, b: np.abs(a)),
+    "np.abs": (lambda a, b: np.abs(a), lambda a, b: np.abs(a)),
+    "np.rint": (lambda a, b: np.rint(a), lambda a, b: np.rint(a)),
     "min": (mc.min, np.minimum),
     "max": (mc.max, np.maximum),
     "hypot": (mc.hypot, np.hypot),
@@ -55,40 +51,36 @@ BINARY = {
         lambda a, b: np.where((a < b) & (a < 1.0), a, b),
     ),
 }
+"""Operations of this package, and what NumPy has for them."""
 
 
-def program_of(function: Any, operands: int) -> Program:
-    if operands == 1:
-        return trace(lambda x: function(x), {"x": (len(PAIRS[0]),)}, name="f")
-    shape = PAIRS[0].shape
-    return trace(lambda x, y: function(x, y), {"x": shape, "y": shape}, name="f")
-
-
-def found_by(evaluator: str, program: Program, arrays: list[Any], folder: Any) -> list[Any]:
-    """Return the result for one state, and for back ends also that of states in lanes."""
-    if evaluator == "exported":
-        status, (found,) = c_function(program, folder)(*arrays)
-        assert status == 0
-        return [found]
-    kernel = Kernel(program, backend=evaluator)
-    many = kernel(*[np.tile(x, (STATES, 1)) for x in arrays])
-    assert np.array_equal(many, np.tile(many[0], (STATES, 1)), equal_nan=True)
-    return [kernel(*arrays), many[0]]
+def function_of(evaluator: str, program: Program, folder: Any) -> Any:
+    """Return the program as a function of numbers, by a back end or by exported C."""
+    if evaluator != "exported":
+        return Kernel(program, backend=evaluator)
+    function = c_function(program, folder)
+    return lambda *numbers: function(*numbers)[1]
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize("name", [*UNARY, *BINARY])
-def test_values_are_those_of_numpy_in_every_back_end(name, evaluator, tmp_path):
-    function, of_numbers = {**UNARY, **BINARY}[name]
-    operands = 1 if name in UNARY else 2
-    arrays = [*PAIRS[:operands]]
+def test_values_are_those_of_numpy_in_every_back_end(evaluator, tmp_path):
+    def all_of_them(x: Any, y: Any) -> Any:
+        return {f"result{k}": each(x, y) for k, (each, _) in enumerate(OPERATIONS.values())}
+
+    program = trace(lambda x, y: all_of_them(x[()], y[()]), dict.fromkeys("xy", ()), name="f")
+    function = function_of(evaluator, program, tmp_path)
     with np.errstate(all="ignore"):
-        expected = np.asarray(of_numbers(*arrays), dtype=float)
-        np.testing.assert_array_equal(np.asarray(function(*arrays), dtype=float), expected)
-    program = program_of(function, operands)
-    interpreted, _ = evaluate(program.module, dict(zip("xy", arrays, strict=False)))
-    for found in [interpreted["f"], *found_by(evaluator, program, arrays, tmp_path)]:
-        np.testing.assert_allclose(found, expected, rtol=4e-16, atol=0.0)
+        wanted = [of_numbers(*PAIRS) for _, of_numbers in OPERATIONS.values()]
+        results = [[*all_of_them(*PAIRS).values()]]
+    interpreted = [evaluate(program.module, {"x": x, "y": y})[0].values() for x, y in PAIRS.T]
+    for found in (interpreted, [function(x, y) for x, y in PAIRS.T]):
+        results.append(np.array([np.ravel([*each]) for each in found]).T)
+    if evaluator != "exported":
+        results.append(function(*PAIRS))  # in lanes, if there are any
+    for found in results:
+        for name, value, expected in zip(OPERATIONS, found, wanted, strict=True):
+            value, expected = (np.asarray(x, dtype=float) for x in (value, expected))
+            np.testing.assert_allclose(value, expected, rtol=4e-16, atol=0.0, err_msg=name)
 
 
 @needs_compiler

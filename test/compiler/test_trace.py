@@ -37,19 +37,16 @@ def piecewise(x):
 REFUSED = [
     branch,
     lambda x: max(x[0], x[1]),
-    lambda x: x[0] if x[0] else x[1],
     lambda x: x if np.any(x) else 0.0,
     piecewise,
     lambda x: x[0] < x,
     lambda x: float(x[0]),
     lambda x: math.sin(x[0]),
-    lambda x: x + 1j,
     lambda x: x[0] // 2,
     lambda x: np.linalg.inv(np.outer(x, x)),
     lambda x: x[0] / 0.0,
     lambda x: x[0] ** 0.5,
     lambda x: select(x[0], x[1], x[2]),
-    lambda x: [x[0], None],
     lambda x: None,
 ]
 

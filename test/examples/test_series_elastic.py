@@ -4,27 +4,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from mechanisms import TREE, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
+from examples import series_elastic as example
 from mbs_dynamics.resources import robot_path
-
-PATH = Path(__file__).parents[2] / "examples" / "series_elastic.py"
-
-
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("series_elastic", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 ARMS = {
     "arm7": lambda: mbs.Model.from_urdf(robot_path("arm7")),
@@ -32,7 +19,7 @@ ARMS = {
 }
 
 
-def worst_error(example, arm, steps, known_springs=True):
+def worst_error(arm, steps, known_springs=True):
     """Simulate the elastic arm by Runge and Kutta's method; how far the links are off at worst."""
     K, B = np.linspace(300.0, 500.0, arm.n), np.linspace(0.2, 0.4, arm.n)
     start, goal = np.full(arm.n, 0.1), np.linspace(0.9, -0.6, arm.n)
@@ -58,15 +45,15 @@ def worst_error(example, arm, steps, known_springs=True):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ARMS)
-def test_the_arm_follows_the_trajectory_to_the_accuracy_of_the_integrator(example, name):
+def test_the_arm_follows_the_trajectory_to_the_accuracy_of_the_integrator(name):
     arm = ARMS[name]()
-    coarse, fine = worst_error(example, arm, 500), worst_error(example, arm, 1000)
+    coarse, fine = worst_error(arm, 500), worst_error(arm, 1000)
     assert fine < 1e-8
     assert 14.0 < coarse / fine < 18.0  # 2^4: what is left is the integrator's
-    assert worst_error(example, arm, 500, known_springs=False) > 1e-3
+    assert worst_error(arm, 500, known_springs=False) > 1e-3
 
 
-def test_motion_starts_and_ends_at_rest(example):
+def test_motion_starts_and_ends_at_rest():
     start, goal = np.array([0.1, -0.2]), np.array([1.0, 2.0])
     motion = example.rest_to_rest(start, goal, 2.0, [0.0, 0.7, 2.0])
     assert_close(motion[0, [0, 2]], [start, goal], 1e-12)
@@ -76,6 +63,6 @@ def test_motion_starts_and_ends_at_rest(example):
     assert_close((near[:4, 1] - near[:4, 0]) / (2 * h), motion[1:, 1], 1e-7)
 
 
-def test_it_runs(example, capsys):
+def test_it_runs(capsys):
     example.main()
     assert "Without springs in the model: off by" in capsys.readouterr().out

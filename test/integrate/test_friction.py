@@ -40,9 +40,9 @@ def rubbing(model, friction, **given):
 
 @every_method
 @pytest.mark.parametrize("share", [1e-7, 0.2])
-def test_a_block_that_friction_can_hold_stands_still_for_minutes(method, share):
+def test_a_block_that_friction_can_hold_stands_still_for_a_minute(method, share):
     given = {"forces": rubbing(block(), WEIGHT * (1.0 + share)), "method": method}
-    run = simulate(block(), [0.0], duration=200.0, step=1e-2, **given)
+    run = simulate(block(), [0.0], duration=60.0, step=1e-2, **given)
     assert not run.q.any()
     assert not run.qd.any()
 
@@ -84,7 +84,7 @@ def test_a_block_turns_and_slides_down_as_theory_says(method):
     )
     turned = 1.0 / (WEIGHT + friction)
     error = abs(run.qd[-1, 0] + (WEIGHT - friction) * (1.0 - turned))
-    assert error < (1e-8 if method == "dormand_prince" else 2.0 * friction * 1e-3)
+    assert error < 2.0 * friction * 1e-3
 
 
 @pytest.mark.long
@@ -120,7 +120,7 @@ def exact(M, free, bound):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", mostly_slow(range(30), range(4)))
+@pytest.mark.parametrize("seed", mostly_slow(range(30), range(2)))
 def test_directions_are_those_of_all_combinations(seed):
     """One step of strongly coupled joints, from rest and from motion."""
     rng = np.random.default_rng(seed)
@@ -136,24 +136,23 @@ def test_directions_are_those_of_all_combinations(seed):
 
 @pytest.mark.long
 @every_method
-@pytest.mark.parametrize("seeds", mostly_slow([range(2), range(2, 10)], [range(2)]))
-def test_friction_never_adds_energy(method, seeds):
-    """A thousand cases in all: trees at random, with friction from none to far beyond the rates,
-    in coarse steps without gravity. A step in which a joint stops or reverses may return a part,
-    but less than the step before took; all else is the error of the scheme without friction."""
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
-        q, qd = rng.uniform(-1.0, 1.0, (2, 25, model.n))
-        friction = 10.0 ** rng.uniform(-3, 4, model.n) * rng.integers(0, 2, model.n)
-        forces = rubbing(model, friction)
-        given = {"duration": 0.2, "step": 2e-3, "method": method}
-        run = simulate(model, q, qd, forces=forces, **given)
-        free = simulate(model, q, qd, **given)
-        change, scheme = np.diff(run.kinetic, axis=0), np.abs(np.diff(free.kinetic, axis=0)).max()
-        turns = (np.diff(np.sign(run.qd), axis=0) * run.qd[:-1] != 0.0).any(axis=-1)
-        assert (change[~turns] <= 1.1 * scheme + 1e-12).all()
-        assert (change[1:] + change[:-1] <= 2.2 * scheme + 1e-12)[turns[1:]].all()
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [0]))
+def test_friction_never_adds_energy(method, seed):
+    """Trees at random, with friction from none to far beyond the rates, in coarse steps without
+    gravity. A step in which a joint stops or reverses may return a part, but less than the step
+    before took; all else is the error of the scheme without friction."""
+    rng = np.random.default_rng(seed)
+    model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
+    q, qd = rng.uniform(-1.0, 1.0, (2, 25, model.n))
+    friction = 10.0 ** rng.uniform(-3, 4, model.n) * rng.integers(0, 2, model.n)
+    given = {"duration": 0.1, "step": 2e-3, "method": method}
+    run = simulate(model, q, qd, forces=rubbing(model, friction), **given)
+    free = simulate(model, q, qd, **given)
+    change, scheme = np.diff(run.kinetic, axis=0), np.abs(np.diff(free.kinetic, axis=0)).max()
+    turns = (np.diff(np.sign(run.qd), axis=0) * run.qd[:-1] != 0.0).any(axis=-1)
+    assert turns.any()
+    assert (change[~turns] <= 1.1 * scheme + 1e-12).all()
+    assert (change[1:] + change[:-1] <= 2.2 * scheme + 1e-12)[turns[1:]].all()
 
 
 @pytest.mark.long

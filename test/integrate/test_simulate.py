@@ -12,7 +12,7 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
+from mbs_dynamics.errors import MbsError, SimulationError
 from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
 from mbs_dynamics.model.model import body_wrenches
 from mbs_dynamics.resources import robot_path
@@ -79,9 +79,7 @@ def test_held_torques():
     W = np.zeros((3, 6))
     W[1] = [0.1, 0.2, -0.3, 1.0, -2.0, 3.0]
     constant = simulate(CHAIN, *START, control=rows[0], wrenches=W, **given)
-    laws = simulate(
-        CHAIN, *START, control=lambda *_: rows[0], wrenches=lambda *_: W, **given
-    )  # fmt: skip
+    laws = simulate(CHAIN, *START, control=lambda *_: rows[0], wrenches=lambda *_: W, **given)
     assert_close(constant.q, laws.q, 1e-14)
     assert_close(constant.qdd, laws.qdd, 1e-12)
     expected = mbs.forward_dynamics(CHAIN, constant.q, constant.qd, rows[0], W)
@@ -90,10 +88,6 @@ def test_held_torques():
         CHAIN, *START, control=rows[0], wrenches=W, **{**given, "method": "dormand_prince"}
     )
     assert_close(constant.q, smooth.q, 1e-8)
-    midpoint = simulate(
-        CHAIN, *START, control=rows[0], wrenches=W, **{**given, "method": "implicit_midpoint"}
-    )
-    assert_close(midpoint.q, smooth.q, 1e-4)
 
 
 def test_named_arrays():
@@ -258,6 +252,9 @@ def test_a_torque_that_is_not_finite(method):
     if method != "dormand_prince":  # whose steps look further ahead
         assert motion.t[-1] > 0.008
     assert np.isfinite(motion.q).all()
+    tau = motion.series.tau  # without the state for which there is none
+    assert len(tau) >= len(motion) - 1
+    assert_close(tau, np.zeros(tau.shape))
 
 
 def test_tolerances_that_cannot_be_met():
@@ -286,6 +283,7 @@ def test_a_singular_mass_matrix():
         with pytest.raises(SimulationError, match="'joint2'") as caught:
             simulate(model, [0.0, 0.0], duration=0.1, method=method)
         assert np.isnan(caught.value.motion.qdd).all()
+        assert caught.value.motion.series.qdd is None
         assert len(caught.value.motion) == 1
 
 
@@ -320,57 +318,44 @@ def test_midpoint_steps_that_are_too_long():
 OF_ONE = JointForces(*np.zeros((6, 1)))
 """Forces of a robot with one joint."""
 
+RUBBING = JointForces.of(CHAIN, friction=1.0)
+STOPPED = JointForces(*np.zeros((2, 3)), -np.ones(3), *np.ones((1, 3)), *np.zeros((2, 3)))
+
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"step": 0.0}, r"step.*0.0"),
-        ({"step": -1e-3}, "step must be positive"),
-        ({"step": float("nan")}, "step"),
-        ({"duration": -1.0}, "duration must be positive"),
-        (
-            {"duration": 0.1004},
-            "duration must be a whole number of steps of 0.001 s, such as 0.1 s",
-        ),
-        ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: t - 0.05}, r"not a batch \(2,\)"),
+        ({"model": "arm7"}, "model"),
+        ({"method": "rk5"}, "'rk4'"),
+        ({"step": -1e-3}, "step"),
+        ({"duration": -1.0}, "duration"),
+        ({"duration": 0.1004}, "duration.*0.1 s"),
         ({"duration": "long"}, "duration"),
+        ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: t - 0.05}, r"batch \(2,\)"),
         ({"q": [0.0, 1.0]}, r"q.*\(2,\).*\(3,\)"),
         ({"q": [0.0, np.inf, 0.0]}, "q"),
         ({"qd": np.zeros((2, 2))}, r"qd.*\(2, 2\)"),
-        ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "do not broadcast together: q .*, qd"),
+        ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "q .*, qd"),
         ({"control": [1.0, 2.0]}, r"control.*\(2,\).*\(3,\)"),
-        ({"control": np.zeros((7, 3))}, r"control has 7 rows.*one for each of the 100"),
-        ({"control": np.full((100, 3), np.nan)}, "control must be finite"),
-        ({"control": "none"}, "control must be real numbers"),
-        ({"control": lambda t, q, qd: [0.0]}, r"control returned the shape \(1,\) at t = 0 s"),
-        ({"control": lambda t, q, qd: "x"}, "control at t = 0 s must be real numbers"),
+        ({"control": np.zeros((7, 3))}, "control.*7.*100"),
+        ({"control": np.full((100, 3), np.nan)}, "control"),
+        ({"control": "none"}, "control"),
+        ({"control": lambda t, q, qd: [0.0]}, r"control.*\(1,\)"),
+        ({"control": lambda t, q, qd: "x"}, "control"),
         ({"wrenches": np.zeros(6)}, r"wrenches.*\(6,\).*\(3, 6\)"),
-        ({"forces": 3.0}, "forces must be JointForces or None"),
-        ({"forces": OF_ONE}, "forces are of 1 joints; the model has 3"),
-        ({"events": {"stop": lambda t, q, qd: 1.0}}, "no event may be called 'stop'"),
-        ({"stop": 3.0}, "event 'stop' must be a function"),
-        ({"stop": lambda t, q, qd: q}, "event 'stop' must return a finite number"),
-        ({"method": "dormand_prince", "rtol": 1e-17}, "rtol must be more than 1e-14"),
-        ({"method": "dormand_prince", "atol": 0.0}, "atol must be more than 0"),
-        ({"method": "dormand_prince", "control": np.zeros((100, 3))}, "not row by row"),
+        ({"forces": 3.0}, "forces"),
+        ({"forces": OF_ONE}, "forces.*1.*3"),
+        ({"events": {"stop": lambda t, q, qd: 1.0}}, "'stop'"),
+        ({"stop": 3.0}, "'stop'"),
+        ({"stop": lambda t, q, qd: q}, "'stop'"),
+        ({"method": "dormand_prince", "rtol": 1e-17}, "rtol"),
+        ({"method": "dormand_prince", "atol": 0.0}, "atol"),
+        ({"method": "dormand_prince", "control": np.zeros((100, 3))}, "row by row"),
+        ({"method": "dormand_prince", "forces": RUBBING}, "dry friction"),
+        ({"method": "implicit_midpoint", "forces": RUBBING}, "dry friction"),
+        ({"method": "implicit_midpoint", "forces": STOPPED}, "joint stops"),
     ],
 )
 def test_bad_arguments(given, message):
-    with pytest.raises(ArgumentError, match=message):
-        simulate(CHAIN, **{"q": START[0], "duration": 0.1, **given})
-
-
-def test_other_bad_arguments():
-    with pytest.raises(UnknownMethodError, match="'rk4'"):
-        simulate(CHAIN, START[0], duration=1.0, method="rk5")
-    with pytest.raises(ArgumentError, match="model"):
-        simulate("arm7", START[0], duration=1.0)
-    zero = np.zeros(3)
-    for method, forces, what in (
-        ("implicit_midpoint", JointForces.of(CHAIN, friction=1.0), "dry friction"),
-        ("dormand_prince", JointForces.of(CHAIN, friction=1.0), "dry friction"),
-        ("implicit_midpoint", JointForces(zero, zero, zero - 1, zero + 1, zero, zero),
-         "joint stops"),
-    ):  # fmt: skip
-        with pytest.raises(ArgumentError, match=rf"{method} takes no {what}.*rk4"):
-            simulate(CHAIN, START[0], duration=1.0, method=method, forces=forces)
+    with pytest.raises(MbsError, match=message):
+        simulate(**{"model": CHAIN, "q": START[0], "duration": 0.1, **given})

@@ -64,7 +64,7 @@ def law(t, q, qd):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "dormand_prince"])
-@pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating", "mobile"]))
+@pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating"]))
 def test_orders(name, method):
     """Halving the step divides the error by 2 to the power of the order, within 0.1."""
     model, order = MODELS[name], ORDERS.get(method, 4)
@@ -106,7 +106,7 @@ def test_damping_of_a_ball_takes_energy_and_no_momentum():
     forces = JointForces.of(model, damping=np.r_[np.zeros(6), 2.0 * np.ones(4)])
     ends = []
     for method in ("rk4", "dormand_prince", "implicit_midpoint", "semi_implicit_euler"):
-        found = simulate(model, *start("floating"), duration=1.0, method=method, forces=forces)
+        found = simulate(model, *start("floating"), duration=0.3, method=method, forces=forces)
         if method != "semi_implicit_euler":
             assert (np.diff(found.energy) < 0.0).all()
             assert np.abs(found.momentum - found.momentum[0]).max() < 1e-6
@@ -193,11 +193,12 @@ def test_bad_states_are_refused():
     model, (q, qd) = MODELS["floating"], start("floating")
     wrong = q.copy()
     wrong[3:7] *= 1.01
-    with pytest.raises(ArgumentError, match="j0"):
-        simulate(model, wrong, qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"q.*\(10,\).*\(12,\)"):
-        simulate(model, q[:10], qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"qd.*\(12,\).*\(10,\)"):
-        simulate(model, q, q, duration=0.1)
+    for state, said in (
+        ((wrong, qd), "j0"),
+        ((q[:10], qd), r"q.*\(10,\).*\(12,\)"),
+        ((q, q), r"qd.*\(12,\).*\(10,\)"),
+    ):
+        with pytest.raises(ArgumentError, match=said):
+            simulate(model, *state, duration=0.1)
     with pytest.raises(SimulationError):
         simulate(model, q, qd, duration=10.0, step=0.01, control=lambda t, q, qd: qd * 1e3)

@@ -18,8 +18,6 @@ from mbs_dynamics.integrate.forces import weight_of_end
 from mbs_dynamics.resources import robot_path
 
 FIXED = ("semi_implicit_euler", "rk4", "implicit_midpoint")
-RUBBING = FIXED[:-1]
-"""Methods that take friction."""
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q, QD = np.array([0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1]), np.linspace(-1.0, 1.0, 7)
 
@@ -44,8 +42,8 @@ def coaxial(light, heavy):
 
 
 @pytest.mark.parametrize("method", FIXED)
-@pytest.mark.parametrize("mass", [1e-9, 1e-3, 1.0])
-@pytest.mark.parametrize("damping", [2.0, 3.0, 10.0, 1e4])
+@pytest.mark.parametrize("mass", [1e-9, 1.0])
+@pytest.mark.parametrize("damping", [2.0, 1e4])
 def test_damping_stops_a_mass_and_lets_a_force_move_it(damping, mass, method):
     """The exact v is v0 exp(-d t / m), and F / d in the end."""
     model, exact = slider(mass), math.exp(-0.1 * damping / mass)
@@ -61,20 +59,6 @@ def test_damping_stops_a_mass_and_lets_a_force_move_it(damping, mass, method):
         assert_close(moved.qd[-1], [0.5 / damping], 1e-12)
 
 
-@pytest.mark.parametrize("method", RUBBING)
-@pytest.mark.parametrize(("mass", "friction"), [(1e-3, 100.0), (1e-6, 1.0), (1.0, 1e6)])
-def test_friction_stops_a_mass_and_holds_it(mass, friction, method):
-    model = slider(mass)
-    forces = JointForces.of(model, friction=friction)
-    given = {"duration": 0.1, "method": method, "forces": forces}
-    slowed = simulate(model, [0.0], [1.0], **given).qd[:, 0]
-    assert abs(slowed[-1]) < 1e-9
-    assert np.abs(slowed).max() <= 1.0
-    held = simulate(model, [0.0], control=[0.5 * friction], **given)
-    assert not held.qd.any()
-    assert not held.q.any()
-
-
 @pytest.mark.parametrize("method", FIXED)
 def test_damping_between_a_light_and_a_heavy_body(method):
     """The relative rate moves the light body only, whatever the inertia beyond the joint."""
@@ -88,7 +72,7 @@ def test_damping_between_a_light_and_a_heavy_body(method):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", FIXED)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_damping_adds_energy(seed, method):
     """Trees with damping from none to a thousand times what the step resolves."""
     rng = np.random.default_rng(seed)
@@ -103,15 +87,14 @@ def test_no_damping_adds_energy(seed, method):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])
-@pytest.mark.parametrize("damping", [5.0, 50.0, (1, 1, 1, 1, 1, 1e3, 0.1)])
+@pytest.mark.parametrize("damping", [5.0, (1, 1, 1, 1, 1, 1e3, 0.1)])
 def test_stiff_damping_of_an_arm_converges(damping, method):
-    given = {"duration": 0.2, "forces": JointForces.of(ARM, damping=damping, friction=0.0)}
+    given = {"duration": 0.1, "forces": JointForces.of(ARM, damping=damping, friction=0.0)}
     exact = simulate(ARM, Q, QD, method="dormand_prince", rtol=1e-11, atol=1e-11, **given)
-    ends = [simulate(ARM, Q, QD, method=method, step=h, **given) for h in (4e-4, 2e-4, 1e-4)]
+    ends = [simulate(ARM, Q, QD, method=method, step=h, **given) for h in (4e-4, 2e-4)]
     errors = [np.abs(run.q[-1] - exact.q[-1]).max() for run in ends]
     assert errors[0] < 1e-3
     assert errors[1] < 0.7 * errors[0]
-    assert errors[2] < 0.7 * errors[1]
 
 
 def test_a_motion_that_takes_too_many_steps_says_what_to_take(monkeypatch):
@@ -130,8 +113,7 @@ def test_weight_of_the_end_makes_rates_decay_like_the_exponential():
 
 @pytest.mark.parametrize("method", [*FIXED, "dormand_prince"])
 @pytest.mark.parametrize(
-    ("duration", "step", "steps"),
-    [(2.0, 2.0, 1), (0.031, 1e-3, 31), (0.3, 0.1, 3), (0.7, 0.1, 7)],
+    ("duration", "step", "steps"), [(2.0, 2.0, 1), (0.031, 1e-3, 31), (0.3, 0.1, 3), (0.7, 0.1, 7)]
 )
 def test_a_simulation_ends_when_it_was_asked_to(duration, step, steps, method):
     model, forces = slider(2.0), JointForces.of(slider(2.0), damping=0.3, friction=0.0)

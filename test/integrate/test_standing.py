@@ -38,12 +38,6 @@ def test_forces_leave_nothing_for_the_joint_of_the_base(quadruped, wrenches):
     assert all(force @ model.gravity <= 1e-9 for _, force in forces)
 
 
-def test_forces_carry_the_weight(quadruped):
-    model, q, contacts = quadruped
-    total = sum(force for _, force in standing_forces(model, q, contacts))
-    np.testing.assert_allclose(total, -model.total_mass * model.gravity, atol=1e-6)
-
-
 def test_one_point_does_not_hold_a_floating_base():
     model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
     contact = Contact(0, np.array([5.0, 0.0, 0.0]))

@@ -62,29 +62,6 @@ def test_point(scene):
     check(moving.point_rate, local[:3], local_rate[:3], scene.V_P, (scene.to_P @ xd)[:3])
 
 
-def test_vector(scene):
-    a, ad = scene.rng.normal(size=(2, 3))
-    x, xd = scene.X[:3, :3] @ a, scene.Xd[:3, :3] @ a + scene.X[:3, :3] @ ad
-    R, Rd = scene.to_P[:3, :3], scene.to_P_rate[:3, :3]
-    check(moving.vector_rate, R @ x, Rd @ x + R @ xd, scene.V_P, R @ xd)
-
-
-def test_pose(scene):
-    local = scene.to_P @ scene.X
-    local_rate = scene.to_P_rate @ scene.X + scene.to_P @ scene.Xd
-    check(moving.pose_rate, local, local_rate, scene.V_P, scene.to_P @ scene.Xd)
-
-
-def test_pose_rates_are_the_twists_of_a_body_and_of_it_relative_to_the_frame(scene):
-    local = scene.to_P @ scene.X
-    local_rate = scene.to_P_rate @ scene.X + scene.to_P @ scene.Xd
-    absolute = moving.pose_rate(local, local_rate, scene.V_P) @ np.linalg.inv(local)
-    V_X = scene.A_inverse @ scene.body.twist("spatial")[0]
-    assert_close(se3.vee(absolute), V_X, TOLERANCE)
-    relative = se3.vee(local_rate @ np.linalg.inv(local))
-    assert_close(relative, V_X - scene.V_P, TOLERANCE)
-
-
 def test_screw(scene):
     """(A 4): a screw that changes on a body, in the inertial frame Ad_X of it."""
     b, bd = scene.rng.normal(size=(2, 6))
@@ -108,15 +85,6 @@ def test_wrench_in_the_order_of_the_paper(scene):
     rate = moving.wrench_rate(moving.swapped(W), moving.swapped(Wd), scene.V_P)
     assert_close(moving.swapped(rate), printed, TOLERANCE)
     assert_close(moving.swapped(scene.A.T @ moving.swapped(W)), scene.A_inverse @ W, TOLERANCE)
-
-
-def test_power_is_the_same_to_every_observer(scene):
-    """W^T V: the terms of the observer's motion cancel between a wrench and a twist."""
-    V, Vd, W, Wd = scene.rng.normal(size=(4, 6))
-    local = Wd @ V + W @ Vd
-    V_rate = moving.screw_rate(V, Vd, scene.V_P)
-    W_rate = moving.wrench_rate(W, Wd, scene.V_P)
-    assert_close(W_rate @ V + W @ V_rate, local, TOLERANCE)
 
 
 def test_inertia(scene):

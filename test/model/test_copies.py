@@ -30,7 +30,6 @@ def models() -> dict[str, mbs.Model]:
         "arm": arm,
         "loaded": arm.with_gravity((0.0, 1.0, -9.0)).with_payload("tool", 2.0, (0.1, 0.0, 0.2)),
         "mimics": with_mimics(mimics, (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), np.zeros(5)).model,
-        "nothing": mbs.Model("nothing", ()),
     }
 
 
@@ -38,8 +37,7 @@ def models() -> dict[str, mbs.Model]:
 @pytest.mark.parametrize("name", models())
 def test_copies_of_models_are_equal(name, how):
     model = models()[name]
-    if model.n:
-        mbs.gravity_torques(model, np.zeros(model.n))  # which is compiled
+    mbs.gravity_torques(model, np.zeros(model.n))  # which is compiled
     other = COPIES[how](model)
     assert other == model
     assert hash(other) == hash(model)
@@ -47,11 +45,8 @@ def test_copies_of_models_are_equal(name, how):
     assert not other.compiled.kernels
     assert not other.compiled.with_defaults
     assert other.compiled.lock is not model.compiled.lock
-    assert other.joint_names == model.joint_names
-    assert other.payloads.bodies == model.payloads.bodies
-    arrays = [model.gravity, *(b.home_rel for b in model.bodies), *model.payloads.parameters[:0]]
-    arrays += [f.placement for f in other.frames.values()] + [b.joint.screw for b in other.bodies]
-    assert not any(array.flags.writeable for array in arrays)
+    arrays = [x for body in other.bodies for x in (body.home_rel, body.joint.screw)]
+    assert not any(array.flags.writeable for array in (other.gravity, *arrays))
     q = model.random_state(1).q
     np.testing.assert_array_equal(mbs.mass_matrix(other, q), mbs.mass_matrix(model, q))
 

@@ -55,9 +55,7 @@ def test_a_mounted_tool_moves_and_weighs_as_in_one_description():
     whole = mbs.Model.from_urdf(text).with_armature({"hand/finger": 0.3})
     whole = whole.with_payload("hand/tip", 0.05)
     np.testing.assert_allclose(
-        mbs.inverse_dynamics(BOTH, q, qd, qdd),
-        mbs.inverse_dynamics(whole, q, qd, qdd),
-        atol=1e-12,
+        mbs.inverse_dynamics(BOTH, q, qd, qdd), mbs.inverse_dynamics(whole, q, qd, qdd), atol=1e-12
     )
     for name in ("lower", "upper", "velocity_limits", "effort_limits", "damping", "joint_names"):
         np.testing.assert_array_equal(getattr(BOTH, name), getattr(whole, name))

@@ -14,8 +14,6 @@ from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation.tree import Tree
 
-ROBOTS = ("panda.urdf", "ur5_robot.urdf", "kinova.urdf", "talos_reduced.urdf", "solo12.urdf")
-
 
 def torques(model, state, **loads):
     """Return the torques by the equations themselves, on floats and on this very model."""

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from math import cos, sin, sqrt
 from typing import Any
 
@@ -14,7 +13,6 @@ from mechanisms import KINDS, pose, screw
 from moving_bodies import vee
 from reference import exponential, hat
 
-from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.inertia import spatial_inertia
 from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.joints import Connection
@@ -22,7 +20,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.screws import FRAMES
 
-SEEDS = range(6)
+SEEDS = range(4)
 
 
 def seen_from(C, X):
@@ -177,15 +175,3 @@ def test_the_surgical_robot_of_the_paper():
         [0, 0, 0, 1],
     ]
     np.testing.assert_allclose(configuration(model, q)[2], C_3, atol=1e-14)
-
-
-def test_diagnostics_are_issued_where_the_model_is_made():
-    M = spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, 3.0])), np.zeros((6, 6))
-    screws = [(0.0, 0.0, 1.0, 0.0, 0.0, 0.0)] * 2
-    with pytest.warns(ModelWarning) as said:
-        model = Model.from_screws([-1, 0], [np.eye(4)] * 2, screws, M, frame="body_fixed")
-    assert len(said) == 1
-    assert said[0].filename == __file__
-    assert re.search(r"'body1': .*triangle.*\n.*'body2', .*singular", str(said[0].message))
-    subjects = [each.subject for each in model.diagnostics if each.severity == "warning"]
-    assert subjects == ["link 'body1'", "joint 'joint2'"]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from urdf_reference import load, notes
 
-from mbs_dynamics.cli import main
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.view.urdf_visuals import Capsule, visuals_of
 
@@ -61,26 +60,9 @@ def test_a_limit_that_is_not_stated_is_zero(kind):
     assert any("no lower limit" in note for note in notes(one))
     other = load(robot(limit='<limit lower="-0.7"/>', kind=kind))
     assert (other.lower[0], other.upper[0]) == (-0.7, 0.0)
-
-
-def test_a_joint_without_position_limits_has_none_and_a_note():
-    model = load(robot(limit='<limit effort="1" velocity="1"/>'))
-    assert (model.lower[0], model.upper[0]) == (-np.inf, np.inf)
-    assert any("neither a lower nor an upper limit" in note for note in notes(model))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("command", ["info", "view"])
-def test_commands_name_other_formats(command, tmp_path, capsys):
-    for name, text, word in (
-        ("arm.sdf", '<sdf version="1.7"/>', "<sdf>. SDF and USD must be converted"),
-        ("a.usda", "#usda 1.0", "USD must be converted"),
-    ):
-        (tmp_path / name).write_text(text)
-        assert main([command, str(tmp_path / name)]) == 1
-        error = capsys.readouterr().err
-        assert word in error
-        assert len(error.splitlines()) == 1
+    neither = load(robot(limit='<limit effort="1" velocity="1"/>', kind=kind))
+    assert (neither.lower[0], neither.upper[0]) == (-np.inf, np.inf)
+    assert any("neither a lower nor an upper limit" in note for note in notes(neither))
 
 
 @pytest.mark.parametrize("version", ["2.0", "1.3", "1.10", "one"])

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import platform
 import shutil
 import sys
 import traceback
 
 import numpy as np
-from bench import FOLDER, checks
-
-for name in ("kernels", "simulations", "node"):
-    importlib.import_module(name)
+from bench import FOLDER
+from kernels import CHECKS
+from node import node
 
 
 def versions() -> dict[str, str]:
@@ -44,11 +42,10 @@ def main() -> int:
     expected = set(parser.parse_args().expect)
     print(", ".join(f"{name} {version}" for name, version in versions().items()), flush=True)
     failed = 0
-    for function in checks:
+    for function in (*CHECKS, node):
         try:
-            print(
-                f"ok      {function.__name__:18s} {function(expected) or ''}".rstrip(), flush=True
-            )
+            said = function(expected) or ""
+            print(f"ok      {function.__name__:18s} {said}".rstrip(), flush=True)
         except Exception:
             traceback.print_exc()
             print(f"FAILED  {function.__name__}", flush=True)

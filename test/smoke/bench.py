@@ -1,12 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of the checks, a state of it, and the list of all checks."""
+"""The robot of the checks, and a state of it."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,6 @@ from mbs_dynamics.resources import robot_path
 FOLDER = Path(tempfile.mkdtemp(prefix="mbs_dynamics-smoke-"))
 os.environ["MBS_CACHE_DIR"] = str(FOLDER / "cache")  # what is found there is what is stored here
 os.environ.pop("MBS_CACHE", None)
-
-TIMEOUT = 120.0  # s, for a node; nothing is measured by it
-checks: list[Callable[[set[str]], str | None]] = []
-
-
-def check(function: Callable[[set[str]], str | None]) -> Callable[[set[str]], str | None]:
-    """Have a function called with what is expected here; it may return a remark."""
-    checks.append(function)
-    return function
 
 
 @cache

@@ -1,10 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: calls, back ends, batches, the cache, exported C, the command line."""
+"""Kernels: calls, back ends, batches, simulations, the cache, exported C, the command line."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib
 import importlib.util
@@ -16,12 +15,14 @@ import sys
 from typing import Any
 
 import numpy as np
-from bench import FOLDER, arm, check, close, state
+from bench import FOLDER, arm, close, state
 
 import mbs_dynamics as mbs
+from mbs_dynamics import integrate
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 
 STATES = 200  # of a batch, more than vector code needs
 OPTIONS = {"body": "tool", "joints": ("joint2", "joint4"), "order": 2, "bodies": None}
@@ -33,7 +34,6 @@ def options_of(function: Any) -> dict[str, Any]:
     return {name: OPTIONS[name] for name in OPTIONS if name in known}
 
 
-@check
 def call(expected: set[str]) -> str:
     """Kernels are called the way that this platform is said to have."""
     kernel = mbs.compile(mbs.gravity_torques, arm())
@@ -44,7 +44,6 @@ def call(expected: set[str]) -> str:
     return f"{default_backend()}, {'native call' if used else why}"
 
 
-@check
 def back_ends(expected: set[str]) -> str:
     """Each algorithm computes what the plain Python back end computes."""
     rng = np.random.default_rng(1)
@@ -62,31 +61,26 @@ def back_ends(expected: set[str]) -> str:
     return f"{len(mbs.ALGORITHMS)} algorithms, python beside {', '.join(others) or 'nothing'}"
 
 
-@check
 def batches(expected: set[str]) -> None:
     """Batches of either layout have the results of single states."""
     rows = np.random.default_rng(2).uniform(-1.0, 1.0, (3, STATES, arm().n))
-    columns = [np.asfortranarray(x) for x in rows]
     for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
         kernel = mbs.compile(function, arm())
         single = np.array([kernel(*given) for given in zip(*rows, strict=True)])
-        for given in (rows, columns):
+        for given in (rows, [np.asfortranarray(x) for x in rows]):
             close(kernel(*given), single, 1e-10)
-    poses = mbs.forward_kinematics(arm(), rows[0])
-    close(poses, [mbs.forward_kinematics(arm(), q) for q in rows[0]])
-    single = mbs.compile(mbs.gravity_torques, arm())
-    close(single(rows[0])[3], single(rows[0, 3]))
 
 
-@check
-def errors(expected: set[str]) -> None:
-    """Bad input is refused by name."""
-    with contextlib.suppress(mbs.ArgumentError):
-        mbs.gravity_torques(arm(), [0.0, 1.0])
-        raise AssertionError("two positions were taken for seven joints")
+def simulation(expected: set[str]) -> None:
+    """Arms keep their energy by all methods; motions are stored in files."""
+    q, qd, *_ = state()
+    for method in integrate.METHODS:
+        motion = integrate.simulate(arm(), q, qd, duration=0.02, method=method, progress=False)
+        close(motion.energy, np.full_like(motion.energy, motion.energy[0]), 1e-2)
+    motion.series.write(FOLDER / "motion.npz")
+    close(TimeSeries.read(FOLDER / "motion.npz").q, motion.q)
 
 
-@check
 def kept(expected: set[str]) -> str:
     """The next start finds the compiled kernels."""
     if default_backend() != "llvm":
@@ -111,7 +105,6 @@ def kept(expected: set[str]) -> str:
     return f"{len(stored)} objects, loaded {'with' if with_llvm else 'without'} LLVM"
 
 
-@check
 def exported_c(expected: set[str]) -> str:
     """Exported C compiles without warnings and computes the same."""
     compiler = shutil.which("cc")
@@ -129,7 +122,6 @@ def exported_c(expected: set[str]) -> str:
     return "compiled"
 
 
-@check
 def modules(expected: set[str]) -> None:
     """Every module that needs no ROS, and no package that is not here, can be imported."""
     needed = {"view.": "viser"} | {f"bridges.{x}": x for x in ("casadi", "jax", "sympy", "torch")}
@@ -140,10 +132,12 @@ def modules(expected: set[str]) -> None:
             importlib.import_module(name)
 
 
-@check
 def command_line(expected: set[str]) -> None:
     """The command that is installed beside this Python reports on a robot."""
     command = [sys.executable, "-m", "mbs_dynamics.cli", "info", str(robot_path("arm7"))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "link7" in done.stdout
+
+
+CHECKS = call, back_ends, batches, simulation, kept, exported_c, modules, command_line

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbs_dynamics.view.drawings import Fixed, Labels
-from mbs_dynamics.view.labels import CHARACTER, ROW, ROWS, Camera, LabelLayout, arranged
+from mbs_dynamics.view.drawings import Labels
+from mbs_dynamics.view.labels import CHARACTER, ROW, ROWS, Camera, LabelLayout
 
 CAMERA = Camera(np.array([2.0, -1.0, 0.8]), np.array([0.0, 0.0, 0.5]), np.radians(75.0), 800.0)
 
@@ -46,17 +46,3 @@ def test_labels_that_are_alone_stay_and_those_without_room_are_omitted():
     assert len(LabelLayout(CAMERA).place(many).texts) == 2 * ROWS + 1
     behind = Labels(2.0 * CAMERA.position[None], ("behind",))
     assert LabelLayout(CAMERA).place(behind).texts == ()
-
-
-def test_labels_of_bodies_give_way_in_the_order_of_their_rank():
-    poses = np.tile(np.eye(4), (2, 1, 1))
-    poses[0, :3, :3] = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-    poses[0, :3, 3] = [0.1, 0.0, 0.5]
-    poses[1, :3, 3] = [0.1, 0.0, 0.5]
-    low, high = (Fixed(i, Labels(np.zeros((1, 3)), ("torque",), float(i))) for i in (0, 1))
-    ((moved, kept),) = arranged(CAMERA, [[low, high]], poses)
-    np.testing.assert_allclose(kept.drawing.places, 0.0, atol=1e-12)
-    assert moved.body == 0
-    place = poses[0, :3, :3] @ moved.drawing.places[0] + poses[0, :3, 3]
-    shift = pixels(CAMERA, place[None]) - pixels(CAMERA, poses[:1, :3, 3])
-    np.testing.assert_allclose(np.abs(shift), [[0.0, ROW]], atol=1e-9)

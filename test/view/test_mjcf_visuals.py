@@ -68,7 +68,7 @@ def test_shapes_have_the_sizes_of_their_geoms(path):
     np.testing.assert_allclose(
         found, np.array(expected)[np.lexsort(np.transpose(expected))], atol=1e-6
     )
-    assert problems == ("body 'world': a geom is not shown: it is a hfield",)
+    assert ["hfield" in problem for problem in problems] == [True]
 
 
 def test_triangles_face_outwards(path):

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
+from mechanisms import ARM_URDF
 from page_bench import running
 
 import mbs_dynamics as mbs
@@ -27,21 +28,6 @@ from mbs_dynamics.view.states import states_at, states_of
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
-
-
-FLOATING = """
-<robot name="satellite">
-  <link name="world"/>
-  <joint name="free" type="floating"><parent link="world"/><child link="hub"/></joint>
-  <link name="hub"><inertial><mass value="3"/>
-    <inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="hinge" type="revolute"><parent link="hub"/><child link="arm"/>
-    <origin xyz="0.2 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-2" upper="2" effort="1" velocity="3"/></joint>
-  <link name="arm"><inertial><origin xyz="0.3 0 0"/><mass value="1"/>
-    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
-</robot>
-"""
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +139,9 @@ def test_the_ghost_follows_the_second_motion(page, swing):
 
 
 def test_motions_of_other_robots_and_without_states_are_refused(page, swing):
-    chain = mbs.Model.from_urdf(FLOATING, root="hub")
-    other = simulate(chain, [0.3], duration=0.01).series
-    with pytest.raises(MbsError, match="hinge"):
+    chain = mbs.Model.from_urdf(ARM_URDF)
+    other = simulate(chain, [0.3, 0.1], duration=0.01).series
+    with pytest.raises(MbsError, match="shoulder"):
         Playback(page, other)
     with pytest.raises(ArgumentError, match="no states"):
         Playback(page, swing.rows(slice(0)))
@@ -202,8 +188,8 @@ def test_an_unlimited_angle_that_a_driver_wraps_turns_on():
 
 
 def test_a_free_body_turns_between_rows():
-    model = mbs.Model.from_urdf(FLOATING)
-    spin = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    model = mbs.Model.from_urdf(ARM_URDF, floating_base=True)
+    spin = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     start, end = model.neutral(), mbs.displaced(model, model.neutral(), spin)
     names = velocity_names(model.joints), position_names(model.joints)
     two = TimeSeries([0.0, 1.0], names[0], [start, end], positions=names[1])

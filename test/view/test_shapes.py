@@ -10,12 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.shapes import (
-    ellipsoid_of_inertia,
-    screw_axis,
-    turn_to,
-    velocity_ellipsoid,
-)
+from mbs_dynamics.view.shapes import ellipsoid_of_inertia, screw_axis, turn_to, velocity_ellipsoid
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
