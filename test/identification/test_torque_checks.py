@@ -146,7 +146,7 @@ def test_a_load_without_the_weight_of_the_arm_is_no_arm():
     tau = torques(q, qd, qdd, loaded)
     right = TimeSeries(t, JOINTS, q, tau=tau)
     without = replace(right, tau=tau - mbs.gravity_torques(TRUE, q))
-    refused(without, "a load on 'tool' alone explains the torques", "without gravity")
+    assert "without gravity" in refused(without, "a load on 'tool' alone explains the torques")
     validate(TRUE, right)
 
 
