@@ -108,8 +108,8 @@ def fit_gravity(
 
 def load_misfit(
     model: Model, link: str, q: FloatArray, joints: Sequence[int], efforts: FloatArray
-) -> float:
-    """Return the mean square of the part of efforts (N, k) that a load on a link does not explain.
+) -> FloatArray:
+    """Return the mean squares (k,) of the part of efforts (N, k) that a load does not explain.
 
     In poses q (N, n) a joint reports its factor times the gravity torque of the load, whose centre
     of mass is common to all. The factors and the centre of mass are fitted in turn.
@@ -125,4 +125,4 @@ def load_misfit(
         left = efforts - a * g
         A = (a[:, None] * Y[..., 1:]).reshape(-1, 3)
         com = np.linalg.lstsq(A, (efforts - a * Y[..., 0]).ravel(), rcond=1e-9)[0]
-    return float(np.square(left).mean())
+    return np.asarray(np.square(left).mean(axis=0))
