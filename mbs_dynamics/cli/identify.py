@@ -224,7 +224,7 @@ def _validate(options: argparse.Namespace) -> int:
     job = Job(options)
     errors, notes = job.identification.validate(job.model, job.read(options.recording))
     remark(*notes)
-    _print_errors(errors)
+    _print_errors(errors, "with friction on held-out data")
     write_json(options.json, relative_error=asdict(errors), notes=list(notes))
     return 0
 
@@ -290,8 +290,8 @@ def _identify_payload(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_errors(errors: Any) -> None:
-    print("relative error of the torques, all joints, on held-out data:")
+def _print_errors(errors: Any, compared: str = "on held-out data") -> None:
+    print(f"relative error of the torques, all joints, {compared}:")
     for name, value in asdict(errors).items():
         if value is not None:
             print(f"  {name.replace('_', ' '):26} {100.0 * value:8.2f} %")
