@@ -41,7 +41,7 @@ unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, 
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -q --numprocesses $$(getconf _NPROCESSORS_ONLN) --dist worksteal --unit
 
-test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: some 15 minutes on two cores
+test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: on two cores 4 minutes, or 15 if others use them as well
 	@echo "== Linters, and tests"
 	$(LINT)
 	$(BIN)/mypy & mypy=$$!
