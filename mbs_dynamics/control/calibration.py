@@ -313,10 +313,10 @@ class _Data:
         q = self._whole()
         for tool in tools(self.model) if len(used) > 1 else ():
             by_load = load_misfit(self.model, tool, q, [self.rows[k] for k in used], efforts)
-            # noise may hide the load at joints near it, but the arm explains these no better
+            # noise may hide the load at joints near it, so that these are left out
             seen = by_load < UNEXPLAINED_FOR_ZERO**2
             arm, load = float(by_arm[seen].sum()), float(by_load[seen].sum())
-            if seen.sum() > 1 and load * BETTER < arm and (by_load < BETTER * by_arm).all():
+            if seen.sum() > 1 and load * BETTER < arm and by_load.sum() < by_arm.sum():
                 raise ArgumentError(
                     f"the efforts are those of a load on {tool!r} alone: it leaves "
                     f"{100.0 * math.sqrt(load / seen.sum()):.1f} % of them unexplained, the weight "
