@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.preparation import prepared_all
+from mbs_dynamics.identification.range_shares import range_shares
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import (
     check_ranges,
@@ -27,7 +27,6 @@ from mbs_dynamics.identification.torque_model import (
     joint_columns,
     stacked,
 )
-from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
@@ -79,14 +78,14 @@ class Data(NamedTuple):
             masses = [place for place in independent.columns if place < torque_model.rigid]
             given = _torques(torque_model, equations, columns, masses)
             q = np.concatenate([one.series.q for one in stretches])
-            for meaning, convert in shares_of_ranges(torque_model, q, stated="q" in declared):
+            for share in range_shares(torque_model, q, stated="q" in declared):
                 others = []
                 for one in stretches:
-                    series = replace(one.series, q=convert(one.series.q), qd=None)
+                    series = replace(one.series, q=share.positions(one.series.q), qd=None)
                     signals = filtered(one._replace(series=series), cutoff)
                     others.append(torque_model.equations(signals, cutoff))
                 shared = _torques(torque_model, others, columns, masses)
-                check_ranges(", ".join(names), given, shared, meaning)
+                check_ranges(", ".join(names), given, shared, str(share))
             notes += check_torques(", ".join(names), given, stated="tau" in declared)
             _check_weight(", ".join(names), torque_model, equations)
         return cls(torque_model, equations, independent, notes, cutoff, names)
@@ -103,40 +102,6 @@ def _check_weight(name: str, torque_model: TorqueModel, equations: Sequence[Equa
         body = 10 * torque_model.model.frames[tool].body
         load = np.concatenate([A[..., body : body + 10], A[..., torque_model.rigid :]], axis=-1)
         check_weight(name, tool, load, tau, gravity)
-
-
-def shares_of_ranges(
-    torque_model: TorqueModel, q: FloatArray, *, stated: bool
-) -> Iterator[tuple[str, Callable[[FloatArray], FloatArray]]]:
-    """Yield what positions q (N, k) may be if they are shares of the ranges of joints.
-
-    Each is what to say, and a function from positions as they were read to those in rad or m. There
-    are none if joints have no ranges, or positions exceed them. Per cent are looked for where the
-    unit was ``stated``, as degrees: in rad they would be far beyond the limits.
-    """
-    places = torque_model.places
-    low, high = torque_model.model.lower[places], torque_model.model.upper[places]
-    if not bounded(low, high).all():
-        return
-    for unit, whole in ((1.0, 1.0), *([(np.pi / 180.0, 100.0)] if stated else ())):
-        for first in (-whole, 0.0):
-            if (q < unit * first).any() or (q > unit * whole).any():
-                continue
-
-            def convert(
-                x: FloatArray, unit: float = unit, first: float = first, whole: float = whole
-            ) -> FloatArray:
-                return np.asarray(low + (high - low) * (x / unit - first) / (whole - first))
-
-            kind, declared = "shares", ""
-            if whole == 100.0:
-                kind, declared = "per cent", " that were declared as degrees"
-            share = f"(p + {-first:g}) / {whole - first:g}" if first else f"p / {whole:g}"
-            yield (
-                f"{kind} of the ranges of the joints{declared}, {first:g} to {whole:g}: convert "
-                f"them to rad, as lower + (upper - lower) {share}",
-                convert,
-            )
 
 
 def _torques(

@@ -15,9 +15,10 @@ import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data, shares_of_ranges
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
+from mbs_dynamics.identification.range_shares import range_shares
 from mbs_dynamics.identification.torque_checks import (
     check_ranges,
     check_torques,
@@ -98,9 +99,9 @@ class StillData(NamedTuple):
                 return given.part(free, ~mostly)
 
             given, stated = torques_of(A), "q" in poses.declared
-            for meaning, convert in shares_of_ranges(torque_model, q, stated=stated):
-                other = torques_of(torque_model.at_rest(convert(q)))
-                check_ranges(recording.name, given, other, meaning)
+            for share in range_shares(torque_model, q, stated=stated):
+                other = torques_of(torque_model.at_rest(share.positions(q)))
+                check_ranges(recording.name, given, other, str(share))
             notes += check_torques(recording.name, given, stated="tau" in poses.declared)
         A = np.where(stopped[..., None], 0.0, A)
         tau, gravity = (np.where(stopped, 0.0, x) for x in (tau, gravity))

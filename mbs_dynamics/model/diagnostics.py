@@ -39,7 +39,7 @@ class Diagnostic(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What a builder returns: the arguments of :class:`mbs_dynamics.Model`."""
+    """Result of a builder: the arguments of :class:`mbs_dynamics.Model`."""
 
     name: str
     bodies: tuple[Body, ...]

@@ -214,7 +214,7 @@ class Assembly:
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
                 each = f"has the {what} {values.tolist()}"
-                self._report(subject, f"{each}, of which the first counts for all axes")
+                self._report(subject, f"{each}; the first is used for all axes")
         joint = Joint(name, group, dofs.start, limits=limits, armature=armature)
         return replace(joint, damping=float(damping[0]), friction=float(friction[0])), home
 

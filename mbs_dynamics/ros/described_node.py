@@ -30,7 +30,7 @@ class DescribedNode(BaseNode, LifecycleNode):
         super().__init__(**options)
         self._lifecycle = "unconfigured"
         self._statistics = InputStatistics(self.steady_time())
-        """Of ``readings``."""
+        """Statistics of the messages on the topic ``readings``."""
         self._configured: list[Any] = []
         """Subscriptions in the states inactive and active."""
         self._activated: list[Any] = []

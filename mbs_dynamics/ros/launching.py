@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files share: robot descriptions, parameters, and a check of packages.
+"""Functions of the launch files: robot descriptions, parameters, and a check of packages.
 
 Bad arguments raise before anything starts: launch prints one line and ends with exit code 1.
 """

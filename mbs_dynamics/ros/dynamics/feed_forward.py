@@ -148,7 +148,7 @@ class FeedForward:
     def restart(self) -> None:
         """Begin with another robot."""
         self.statistics = InputStatistics(self._node.steady_time())
-        """Of desired points and trajectories."""
+        """Statistics of desired points and trajectories."""
         self._began: float | None = None
         """When servo goals began to lead desired points, in s."""
 

@@ -31,7 +31,7 @@ DRIVE_DAMPING = 0.2
 drive, where the description states less damping."""
 
 CONTACT_STIFFNESS, CONTACT_DAMPING = 1e4, 100.0
-"""Of the planes, in N/m and N s/m: stiff, and stable at STEP for tools of 0.1 kg."""
+"""Stiffness in N/m and damping in N s/m of planes: stable at STEP for tools of 0.1 kg."""
 
 DISTURBANCE_DURATION = 0.2
 """Simulated time in s for which a wrench on ~/disturbance acts."""
@@ -54,8 +54,8 @@ CARRIED, SLIGHT = 0.1, 0.05
 at most this value in rad/s^2 or m/s^2."""
 
 LONGEST_LAG = 1.0
-"""Largest lag in s of simulated time that is caught up, under the commands in force: an arm does
-not wait for its computer. Beyond it the simulation pauses."""
+"""Largest lag in s of simulated time that is caught up, under the commands in force. A longer lag
+is not simulated."""
 
 LATE = 0.1
 """Age in s from which on a joint state is simulated, but not published."""
