@@ -252,10 +252,10 @@ class GravityCompensationNode(DescribedNode):
         )
 
     def _set_gravity(self, gravity: LinkGravity) -> None:
-        self._core.set_gravity(gravity, time.monotonic())
+        self._core.set_gravity(gravity)
 
     def _set_load(self, load: LinkLoad) -> None:
-        self._core.set_load(load, time.monotonic())
+        self._core.set_load(load)
 
     def _on_imu(self, message: Imu) -> None:
         link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)

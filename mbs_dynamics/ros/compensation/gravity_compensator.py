@@ -269,7 +269,7 @@ class GravityCompensator:
 
     # -- gravity and loads ------------------------------------------------------------------------
 
-    def set_gravity(self, gravity: LinkGravity, now: float) -> None:
+    def set_gravity(self, gravity: LinkGravity) -> None:
         """Change gravity, along a ramp while engaged. Raises MbsError if it is refused."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -278,7 +278,7 @@ class GravityCompensator:
             self.arm.set_gravity(root_gravity(self.arm.model, gravity))
         self.gravity = gravity
 
-    def set_load(self, load: LinkLoad, now: float) -> None:
+    def set_load(self, load: LinkLoad) -> None:
         """Change the load of a link. Raises MbsError if it is refused."""
         check_load(load)
         loads = replaced(self.loads, load)

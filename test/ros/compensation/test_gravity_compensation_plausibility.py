@@ -35,7 +35,7 @@ def test_a_payload_in_grams_is_refused():
     bench = Bench().enabled()
     moving = sum(body.inertia.mass for body in MODEL.bodies)
     with pytest.raises(ModelError, match=f"500 kg.*{moving:.4g}, the mass of the moving links"):
-        bench.core.set_load(load(500.0), bench.now)
+        bench.core.set_load(load(500.0))
     bench.run(3.0)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
 
@@ -52,21 +52,21 @@ def test_a_description_without_masses_is_one_remark_and_cannot_be_enabled():
 
 def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_removed():
     bench = Bench(max_payload=3.0)
-    bench.core.set_load(load(2.0, "tool"), bench.now)
+    bench.core.set_load(load(2.0, "tool"))
     with pytest.raises(ModelError, match=r"'tool'.*'link7'.*3\.5 kg"):
-        bench.core.set_load(load(1.5, "link7"), bench.now)
+        bench.core.set_load(load(1.5, "link7"))
     assert [one.link for one in bench.core.loads] == ["tool"]
-    bench.core.set_load(load(1.0, "link7"), bench.now)
+    bench.core.set_load(load(1.0, "link7"))
     bench.core.change(bench.core.settings.changed({"max_payload": 0.5}), bench.now)
     with pytest.raises(ModelError, match="max_payload"):
-        bench.core.set_load(load(2.1, "tool"), bench.now)
-    bench.core.set_load(load(0.0, "tool"), bench.now)
-    bench.core.set_load(load(0.8, "link7"), bench.now)  # less than before, though still too much
+        bench.core.set_load(load(2.1, "tool"))
+    bench.core.set_load(load(0.0, "tool"))
+    bench.core.set_load(load(0.8, "link7"))  # less than before, though still too much
     with pytest.raises(ModelError, match="max_payload"):
-        bench.core.set_load(load(1.0, "link7"), bench.now)
-    bench.core.set_load(load(0.0, "link7"), bench.now)
+        bench.core.set_load(load(1.0, "link7"))
+    bench.core.set_load(load(0.0, "link7"))
     assert not any(one.mass for one in bench.core.loads)
-    bench.core.set_load(load(0.5, "tool"), bench.now)
+    bench.core.set_load(load(0.5, "tool"))
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused():
@@ -74,9 +74,9 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused():
     needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
     said = f"joint2 needs {needed:.4g} against gravity, and its effort limit is 40"
     with pytest.raises(ModelError, match=said):
-        bench.core.set_load(load(2.0), bench.now)
-    bench.core.set_load(load(0.1), bench.now)
-    bench.core.set_load(load(0.0), bench.now)
+        bench.core.set_load(load(2.0))
+    bench.core.set_load(load(0.1))
+    bench.core.set_load(load(0.0))
     assert bench.state == "enabled"
 
 
@@ -84,19 +84,19 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused():
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
     with pytest.raises(ArgumentError, match=r"7\.848.*11\.77"):
-        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -length)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -length)))
 
 
 def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     bench = Bench().enabled()
     with pytest.raises(ArgumentError, match="180"):
-        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)))
     with pytest.raises(ArgumentError, match="180"):
         bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, 9.81)}))
     bench.run(3.0)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
     disabled = Bench()
-    disabled.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
+    disabled.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)))  # from the ceiling
 
 
 # -- measured efforts ------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     )
     load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
     if load:
-        bench.core.set_load(load, bench.now)
+        bench.core.set_load(load)
     arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))
     arm.model.jnt_limited[:] = 0
     arm.place(q)
