@@ -113,11 +113,11 @@ class FixedJoint(NamedTuple):
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:
     """Return the fixed joint above a link."""
-    links = frozenset(name for name in frames if child in chain(frames, name))
+    links = [name for name in frames if child in chain(frames, name)]
     inertia = Inertia.zero()
     for name in links:
         inertia = inertia + link_inertia(bodies, frames, name)
-    return FixedJoint(frames[child], links, inertia)
+    return FixedJoint(frames[child], frozenset(links), inertia)
 
 
 def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,27 +45,27 @@ class Description(NamedTuple):
     bodies: tuple[Body, ...]
     gravity: ArrayLike
     frames: Mapping[str, Frame]
-    diagnostics: Sequence[Diagnostic]
+    diagnostics: Iterable[Diagnostic]
 
 
-def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Diagnostic]:
-    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates.
+def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> Iterator[Diagnostic]:
+    """Yield diagnostics of the inertias of bodies, and of the joints that own coordinates.
 
     ``if_massless`` is the severity if no body has mass: a note for bodies given by a program.
     """
-    diagnostics = []
     inertias = [body.inertia for body in bodies]
     massless = bool(bodies) and not any(each.mass or each.tensor.any() for each in inertias)
     if massless:
         message = f"nothing that moves has mass or inertia: for kinematics only, since {SINGULAR}"
-        diagnostics.append(Diagnostic("the robot", message, if_massless))
+        yield Diagnostic("the robot", message, if_massless)
     for body in bodies:
         link = f"link {body.name!r}"
-        diagnostics += [Diagnostic(link, message) for message in body.inertia.violations()]
+        for message in body.inertia.violations():
+            yield Diagnostic(link, message)
         if body.inertia.mass == 0.0 and not massless:
-            diagnostics.append(Diagnostic(link, "moves but has no mass of its own", "note"))
+            yield Diagnostic(link, "moves but has no mass of its own", "note")
     if not massless:
-        diagnostics += _singular(bodies)
+        yield from _singular(bodies)
     joints = [body.joint for body in bodies]
     owners = [joint for joint in joints if joint.mimics is None]
     limits = properties_of(joints, sum(joint.nv for joint in owners))
@@ -74,27 +74,26 @@ def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Di
     for joint in owners:
         subject, effort = f"joint {joint.name!r}", joint.limits.effort
         if joint.coordinate in contradicted:
-            diagnostics.append(Diagnostic(subject, contradicted[joint.coordinate]))
+            yield Diagnostic(subject, contradicted[joint.coordinate])
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
-            diagnostics.append(Diagnostic(subject, f"has {stated}", "note"))
+            yield Diagnostic(subject, f"has {stated}", "note")
     endless = is_continuous(owners, lower, upper)
     leaders = {joint.name for joint, is_endless in zip(owners, endless, strict=True) if is_endless}
     for joint in joints:
         subject = f"joint {joint.name!r}"
         for message in (stopping_speed(joint), stopping_effort(joint)):
             if message:
-                diagnostics.append(Diagnostic(subject, message, "note"))
+                yield Diagnostic(subject, message, "note")
         # whether it is at the same place after each turn of its leader
         periodic = joint.ratio == 0.0 or (joint.is_periodic and float(joint.ratio).is_integer())
         if joint.mimics in leaders and not periodic:
-            message = (
+            yield Diagnostic(
+                subject,
                 f"mimics {joint.mimics!r}, which has no limits, with the ratio {joint.ratio:g}: "
                 f"its position depends on the turns of {joint.mimics!r}, which a driver that "
-                "reports angles within one turn does not count"
+                "reports angles within one turn does not count",
             )
-            diagnostics.append(Diagnostic(subject, message))
-    return diagnostics
 
 
 def stopping_speed(joint: Joint) -> str:

@@ -99,8 +99,7 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
         joint = joints[name]
         if joint.mimics is not None:
             raise ModelError(f"joint {name!r} mimics {joint.mimics!r}: lock that one")
-        low = -np.inf if joint.limits.lower is None else joint.limits.lower
-        high = np.inf if joint.limits.upper is None else joint.limits.upper
+        low, high = joint.limits.range
         if joint.nv == 1 and not low <= q[0] <= high:
             message = (
                 f"joint {name!r} is locked at {q[0]:g}, outside its limits {low:g} to {high:g}"

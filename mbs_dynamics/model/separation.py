@@ -32,12 +32,9 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     Models that differ in gravity, loads and the like share the kernels of their separated ones.
     Raises UnknownJointError, which lists the valid names.
     """
-    names = {*joints}
     moving = [body.joint.name for body in model.bodies]
-    for name in joints:
-        if name not in moving and name not in model.fixed_joints:
-            raise UnknownJointError(name, [*moving, *model.fixed_joints])
-    fixed = tuple(x for x in model.fixed_joints if x in names and x not in moving)
+    UnknownJointError.check(joints, [*moving, *model.fixed_joints])
+    fixed = tuple(x for x in model.fixed_joints if x in joints and x not in moving)
     if not fixed:
         return model
     store = model.compiled
@@ -89,12 +86,7 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
     empty = {*parts} - {load.body for load in loads}
     loads += [Payload(bodies[i].name, i, np.zeros(10)) for i in empty]
     loads.sort(key=lambda load: (load.body, load.link))
-    return replace(
-        model,
-        bodies=tuple(bodies),
-        frames=frames,
-        payloads=Payloads(loads),
-    )
+    return replace(model, bodies=tuple(bodies), frames=frames, payloads=Payloads(loads))
 
 
 def loads_on(model: Model, finer: Model, rows: Any) -> Any:

@@ -24,7 +24,8 @@ from mbs_dynamics.model.urdf_xml import OTHER_FORMATS, Element, document_of
 
 Vector = tuple[float, float, float]
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
+ONE_FREEDOM = ("revolute", "continuous", "prismatic")
+JOINT_TYPES = (*ONE_FREEDOM, "fixed", "planar", "floating", "spherical")
 
 VERSIONS = ("1", "1.0", "1.1", "1.2")
 """Versions of URDF. In 1.2 joints with limits must state both ends; before, one that is absent is
