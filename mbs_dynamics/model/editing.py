@@ -17,15 +17,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
-from mbs_dynamics.model.body import (
-    GROUND,
-    Body,
-    Frame,
-    add_inertia,
-    chain,
-    link_inertia,
-    start_of,
-)
+from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia, chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.payloads import Payloads
 

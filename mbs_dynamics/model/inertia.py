@@ -181,21 +181,20 @@ class Inertia(Value):
         return self.rotated(C[:3, :3]).shifted(C[:3, 3])
 
     def violations(self) -> list[str]:
-        """Return the violations of physical laws, the worst first; empty for a possible body."""
-        messages = []
+        """Return the worst violation of physical laws as a list; empty for a possible body."""
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
         slack = SEMIDEFINITE_TOLERANCE * max(
             float(np.abs(self.tensor).max()), float(np.abs(self.tensor_at_com).max())
         )
         moments = f"{lowest:.4g}, {middle:.4g}, {highest:.4g} kg m^2"
         if lowest < -slack - 1e-15:
-            messages.append(f"inertia is not positive semidefinite (principal moments {moments})")
-        elif highest > lowest + middle + slack + 1e-15:
-            messages.append(
+            return [f"inertia is not positive semidefinite (principal moments {moments})"]
+        if highest > lowest + middle + slack + 1e-15:
+            return [
                 "inertia breaks the triangle inequality: no distribution of mass has the "
                 f"principal moments {moments}"
-            )
-        return messages
+            ]
+        return []
 
 
 def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> FloatArray:

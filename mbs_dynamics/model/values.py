@@ -54,10 +54,7 @@ def frozen(value: Any) -> Any:
     """Return a field of a value, with all its arrays made read-only."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
-    elif isinstance(value, tuple):
-        for x in value:
-            frozen(x)
-    elif isinstance(value, Mapping):
-        for x in value.values():
+    elif isinstance(value, (tuple, Mapping)):
+        for x in value.values() if isinstance(value, Mapping) else value:
             frozen(x)
     return value

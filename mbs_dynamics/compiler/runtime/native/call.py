@@ -20,13 +20,7 @@ from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function,
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
-from mbs_dynamics.compiler.runtime.native.table import (
-    KERNEL,
-    MOST_AXES,
-    MOST_PORTS,
-    PORT,
-    RECYCLED,
-)
+from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT, RECYCLED
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
