@@ -61,8 +61,8 @@ def forward_dynamics(
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
-        # the recursion takes a number of operations for each body, M and its factors so many for
-        # the square of the joints that move it
+        # operations of the recursion grow with the bodies, those of M and its factors with the
+        # squares of the numbers of joints that move them
         squares = sum(len(model.path(i)) ** 2 for i in range(model.nb))
         method = "mass_matrix" if squares <= BY_MASS_MATRIX * model.nb else "articulated_body"
     if not model.positions_are_coordinates:
@@ -82,7 +82,7 @@ def forward_dynamics(
 def _articulated_body(
     model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads
 ) -> FloatArray:
-    """Return qdd (n,) by the articulated-body algorithm; the screws of a joint one by one."""
+    """Return qdd (n,) by the articulated-body algorithm, with each screw as a joint of its own."""
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()

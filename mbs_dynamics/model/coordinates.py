@@ -132,7 +132,7 @@ def single_coordinates(joints: Sequence[Joint]) -> FloatArray:
 
 
 def with_singles(joints: Sequence[Joint], q: FloatArray, values: FloatArray) -> FloatArray:
-    """Set the entries of q (nq,) that are single coordinates to those of values (n,); return q."""
+    """Write values (n,) of joints with one degree of freedom to q (nq,), and return q."""
     at, k = single_coordinates(joints).T
     q[at] = values[k]
     return q

@@ -25,8 +25,8 @@ adds q_i to theta, a prismatic one adds it to d; the rods of a prismatic link ha
 q_i = 0.
 
 In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
-i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
-``com`` there, or is a point at the origin.
+i: B_i is the transformation above. Only the classical convention has the two rods; here the mass is
+at ``com`` or, without one, a point at the origin.
 """
 
 from __future__ import annotations

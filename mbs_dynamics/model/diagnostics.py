@@ -16,10 +16,10 @@ from mbs_dynamics.model.coordinates import contradictions, is_continuous, proper
 from mbs_dynamics.model.joint import Joint
 
 MAX_ANGLE = 8.0 * math.pi
-"""Angle in rad beyond which a limit may be one in degrees."""
+"""Angle in rad beyond which a limit is likely in degrees."""
 
 SINGULAR_TOLERANCE = 1e-13
-"""Inertia along a joint, relative to the largest of all that it moves, that counts as none."""
+"""Inertia along a joint, relative to the largest entry of what it moves, that counts as zero."""
 
 SINGULAR = "the mass matrix is singular"
 """End of messages about joints that move no inertia."""
@@ -97,7 +97,7 @@ def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> Iterato
 
 
 def stopping_speed(joint: Joint) -> str:
-    """Return that the velocity limit of a joint allows no motion; empty if it does."""
+    """Return a message if the velocity limit of a joint allows no motion, else an empty text."""
     velocity = joint.limits.velocity
     if velocity is None or velocity > 0.0 or joint.nv > 1:
         return ""
@@ -105,7 +105,7 @@ def stopping_speed(joint: Joint) -> str:
 
 
 def stopping_effort(joint: Joint) -> str:
-    """Return that soft limits allow a joint no effort; empty if they do."""
+    """Return a message if soft limits allow a joint no effort, else an empty text."""
     gain = joint.limits.soft_gain
     if gain is None or gain > 0.0 or joint.nv > 1:
         return ""
@@ -116,9 +116,9 @@ def stopping_effort(joint: Joint) -> str:
 
 
 def _singular(bodies: Sequence[Body]) -> Iterator[Diagnostic]:
-    """Yield a warning for each coordinate that moves no inertia at random positions, or rotor."""
+    """Yield a warning for each coordinate that moves neither a rotor nor, anywhere, inertia."""
     rng = np.random.default_rng(0)
-    moved = [body.inertia for body in bodies]  # of all that the joint of a body moves
+    moved = [body.inertia for body in bodies]  # by the joint of each body
     for i, body in reversed(list(enumerate(bodies))):
         if body.parent != GROUND:
             pose = body.home_rel @ body.joint.motion(rng.uniform(-1.0, 1.0, body.joint.nq))

@@ -35,8 +35,8 @@ def attached(
 ) -> Parts:
     """Return a mechanism with a tool whose ground is fixed at a placement (4, 4) in a frame.
 
-    ``first`` is the index of the first velocity of the tool's joints. The inertia of links fixed to
-    the tool's ground is that of the body.
+    ``first`` is the index of the first velocity of the tool's joints. Links fixed to the tool's
+    ground add their inertia to the body of the frame.
     """
     start, at = len(parts.bodies), to.placement @ placement
     bodies, frames = list(parts.bodies), dict(parts.frames)
@@ -103,7 +103,7 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
     free.sort(key=lambda joint: joint.coordinate)
     starts = np.cumsum([0, *(joint.nv for joint in free)]).tolist()
     renumbered = {joint.coordinate: k for joint, k in zip(free, starts[:-1], strict=True)}
-    places: list[tuple[int, FloatArray]] = []  # of each former body: the body it is on, its pose
+    places: list[tuple[int, FloatArray]] = []  # for each former body: its new body, its pose there
     bodies: list[Body] = []
     frames = dict(parts.frames)
     for i, body in enumerate(parts.bodies):

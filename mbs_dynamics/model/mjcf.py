@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of MJCF, through MuJoCo's own compiler.
+"""Models from MJCF, read by MuJoCo's own compiler.
 
-Joints and velocities are in MuJoCo's order. Of each joint:
+Joints and velocities are in MuJoCo's order. Positions and velocities of a joint are:
 
 =========  ==================================  =====================================================
 joint      MuJoCo                              here
@@ -121,7 +121,7 @@ class Assembly:
         self.joint_names = {self.name("joint", k) for k in range(m.njnt)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
-        """Return the bodies and frames, or raise ModelError for what no tree has."""
+        """Return the bodies and frames; raise ModelError for elements beyond trees."""
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
@@ -179,7 +179,7 @@ class Assembly:
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
-        """Return a joint and the pose of its body at position zero relative to what carries it."""
+        """Return joint k, and the pose of its body relative to the parent at position zero."""
         m, name = self.m, self.name("joint", k)
         subject, kind = f"joint {name!r}", JOINTS[m.jnt_type[k]]
         at, e = m.jnt_pos[k], m.jnt_axis[k]
@@ -206,7 +206,7 @@ class Assembly:
                     f"{subject}: the linear armature of a free joint must be the same for all "
                     f"axes; got {armature[3:].tolist()}"
                 )
-            if armature[3]:  # constant in the world there, in the body here
+            if armature[3]:  # constant in the world in MuJoCo, in the body here
                 message = "has linear armature, which is in M, without its torque a omega x v"
                 self._report(subject, message)
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
@@ -218,7 +218,7 @@ class Assembly:
         return replace(joint, damping=float(damping[0]), friction=float(friction[0])), home
 
     def _efforts(self) -> dict[int, float]:
-        """Return the force limits of joints, the least that the joint or an actuator states."""
+        """Return the force limits of joints: the smallest that the joint or an actuator states."""
         m = self.m
         limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
         efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in limited}

@@ -77,7 +77,7 @@ class Model(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: Payloads = field(default_factory=Payloads)
-    """Loads, at most one per link, and what bodies carry of them in sum."""
+    """Loads, at most one per link, and their sums per body."""
     variable_links: tuple[str, ...] = ()
     """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
     nb: int = field(init=False)
@@ -101,7 +101,7 @@ class Model(Value):
     velocity_limits: FloatArray = field(init=False)
     """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
     effort_limits: FloatArray = field(init=False)
-    """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+    """(n,) effort limits in N m or N; inf if not stated or zero."""
     armature: FloatArray = field(init=False)
     """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
     damping: FloatArray = field(init=False)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed joints as joints with k = 0 degrees of freedom, whose wrenches the recursions yield."""
+"""Fixed joints as joints with k = 0 degrees of freedom, so that recursions return their wrench."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     """Return the model in which fixed joints among ``joints`` are joints with k = 0.
 
     Each of them moves another body, by the trivial subgroup of motions. The body consists of the
-    links beyond the joint, up to the next of these joints, and has the axes of the body that it was
-    part of. The other bodies have the same names and coordinates, and precede those separated from
-    them. If a body carries loads, all bodies separated from it have a row of
-    ``payloads.parameters``, of zeros without a load.
+    links beyond the joint, up to the next of these joints, and has the axes of its former body. The
+    other bodies keep their names and coordinates, and precede those separated from them. If a body
+    carries loads, all bodies separated from it have a row of ``payloads.parameters``, of zeros
+    without a load.
 
-    Models that differ in gravity, loads and the like share the kernels of their separated ones.
+    Models that differ in gravity, loads and the like share the kernels of their separated models.
     Raises UnknownJointError, which lists the valid names.
     """
     moving = [body.joint.name for body in model.bodies]

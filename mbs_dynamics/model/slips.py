@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Likely slips in the inertias of a URDF, with the values that were likely meant."""
+"""Likely mistakes in the inertias of a URDF, with the values that were likely meant."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SAME = 1e-6
 """Relative difference up to which two entries were likely written as the same number."""
 
 FAR = -0.2
-"""Least second moment, relative to their sum, that a shifted decimal point leaves at most."""
+"""Largest margin of a tensor for which a decimal point may be shifted; see :func:`_margin`."""
 
 NONE, UNEQUAL = 1e-4, 0.05
-"""Moments of inertia relative to those of a twin that count as none, and relative difference of
-twins from which it is reported."""
+"""Moments of inertia, relative to those of a twin, that count as zero, and the relative difference
+between twins from which on it is reported."""
 
 
 def tensor_slip(tensor: FloatArray) -> str:
-    """Return the likely slip in a tensor (3, 3) that no body can have, and what was meant.
+    """Return the likely mistake in a tensor (3, 3) that no body can have, and what was meant.
 
-    Empty if no single slip explains it.
+    Empty if no single mistake explains it.
     """
     xx, xy, xz, yy, yz, zz = given = tensor[UPPER].tolist()
     negative = [k for k in (0, 3, 5) if given[k] < 0.0]
@@ -65,7 +65,7 @@ def _stated(entries: Iterable[float]) -> str:
 
 
 def _margin(entries: Sequence[float]) -> float:
-    """Return the least second moment of mass relative to their sum; negative for no body."""
+    """Return the smallest second moment of mass relative to their sum; negative if impossible."""
     xx, xy, xz, yy, yz, zz = entries
     T, half = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), 0.5 * (xx + yy + zz)
     return float(np.linalg.eigvalsh(half * np.eye(3) - T)[0]) / half if half > 0.0 else -1.0

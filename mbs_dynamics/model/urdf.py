@@ -32,16 +32,16 @@ Underscores are appended while the description itself has a joint of that name.
 """
 
 MAX_LENGTH = 15.0
-"""Length in m that no link has."""
+"""Length in m beyond which a link is implausible."""
 
 MAX_DISTANCE = 30.0
-"""Distance in m of a joint from its parent link that no robot has."""
+"""Distance in m of a joint from its parent link beyond which it is implausible."""
 
 MAX_RPY = 8.0
 """Angle in rad beyond which those of an origin are likely in degrees: exporters add a turn."""
 
 NEGLIGIBLE = 1e-4
-"""Moment of inertia in kg m^2 up to which it may be a placeholder."""
+"""Moment of inertia in kg m^2 up to which a tensor may be a placeholder."""
 
 
 def describe(
@@ -121,7 +121,7 @@ class _Assembly:
         self.report_left_out_links()
         for link, message in twin_slips(self.inertias):
             self.report(f"link {link!r}", message)
-        known = {  # of the links already, before they were merged
+        known = {  # reported for the links, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
             for message in body.inertia.violations()
@@ -185,7 +185,7 @@ class _Assembly:
             self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
-        """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
+        """Add the body of a link, whose joint is ``on`` a frame, or on the ground if None."""
         parent, above = (GROUND, None) if on is None else (on.body, on.name)
         self.bodies.append(Body(link, parent, pose, joint, self.inertias[link], above))
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
@@ -235,9 +235,9 @@ def _motion(where: str, joint: UrdfJoint) -> Subgroup:
 
 
 def _limits(joint: UrdfJoint) -> Limits:
-    """Return the limits of a joint with one degree of freedom; infinite ones are None.
+    """Return the limits of a joint with one degree of freedom, with None for infinite ones.
 
-    One of the position limits that is not stated is 0 by the specification of URDF.
+    If only one position limit is stated, the other is 0 by the specification of URDF.
     """
     stated = joint.limit or Limits()
     lower, upper = stated.lower or 0.0, stated.upper or 0.0
@@ -280,7 +280,7 @@ def _origin_warnings(origin: Origin, tag: str) -> Iterator[str]:
 
 
 def _limit_note(joint: UrdfJoint) -> str:
-    """Return that a position limit is not stated; empty if both or neither element are."""
+    """Return a message if <limit> lacks a position limit, else an empty text."""
     if joint.type not in ("revolute", "prismatic") or joint.limit is None:
         return ""
     absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
@@ -290,7 +290,7 @@ def _limit_note(joint: UrdfJoint) -> str:
 
 
 def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]:
-    """Yield warnings about an inertia that no link of a robot has."""
+    """Yield warnings about the implausible inertia of a link."""
     m = inertia.mass
     if inertial is None:
         return

@@ -122,7 +122,7 @@ class Driver(NamedTuple):
 def driver_of(tree: LinkTree, joint: Joint) -> Driver:
     """Return the joint whose coordinate drives a joint: itself, or the end of its chain of mimics.
 
-    Raises UrdfError if that joint does not exist or has not one coordinate, and for a cycle.
+    Raises UrdfError for a cycle, and if that joint does not exist or does not have one coordinate.
     """
     chain: dict[str, Mimic] = {}
     while joint.mimic is not None:

@@ -40,7 +40,7 @@ class Value:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two fields of values have the same contents."""
+    """Return whether two fields of values have the same contents."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(a, b)
     if isinstance(a, Mapping) and isinstance(b, Mapping):

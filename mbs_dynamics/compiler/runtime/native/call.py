@@ -3,8 +3,8 @@
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
 The fast path takes arrays of one state, or of one batch axis, in which the entries of a state lie
-side by side in C order; all else, and every error, goes to the kernel's Python function. The IR
-holds no address: those of Python and NumPy are symbols.
+consecutive in C order; everything else, and every error, is passed to the kernel's Python function.
+The IR holds no address: those of Python and NumPy are symbols.
 
 A kernel keeps its last two results of each output, and reuses one as a new result once nothing else
 refers to it or to a view of it: its reference count is then 1, the kernel's own. CPython counts no
@@ -26,10 +26,10 @@ CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
 
 LEAST_UNLOCKED = 256
-"""States from which on other threads of Python may run meanwhile."""
+"""Number of states from which on the call releases Python's lock."""
 
 ONE_STATE, REFUSED = -1, -2
-"""In place of a number of states: for an array without a batch axis, and for what Python takes."""
+"""In place of a number of states: for an array without a batch axis, and for unsupported ones."""
 
 OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 
