@@ -116,12 +116,13 @@ class StillData(NamedTuple):
                 continue
             # the weight of the arm is then in the mean torques alone, as on a vertical rail
             told = check_weight(recording.name, tool, load, tau, gravity)
-            share = float((tau * gravity).sum() / np.square(gravity).sum())
-            if not told and abs(share) < 1.0 / DOUBTFUL and "tau" not in poses.declared:
+            weight = float((tau * gravity).sum() / np.square(gravity).sum())
+            if not told and abs(weight) < 1.0 / DOUBTFUL and "tau" not in poses.declared:
                 raise poses.error(
-                    f"a load on {tool!r} alone explains the torques, with only {100.0 * share:.0f} "
-                    "% of the described weight of the arm. Either this driver subtracts gravity, "
-                    f"so that masses cannot be identified, or a counterbalance carries it. {ADVICE}"
+                    f"a load on {tool!r} alone explains the torques, with only "
+                    f"{100.0 * weight:.0f} % of the described weight of the arm. Either this "
+                    "driver subtracts gravity, so that masses cannot be identified, or a "
+                    f"counterbalance carries it. {ADVICE}"
                 )
         rest = np.zeros_like(q)
         equations = Equations(A, tau, rest, rest, gravity, 1.0)
