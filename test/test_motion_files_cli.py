@@ -145,7 +145,7 @@ def test_a_torque_that_is_stated_twice_is_refused_by_name(text, tmp_path, capsys
 def test_a_torque_that_is_missing_is_refused_by_column_and_row(tmp_path, capsys):
     (tmp_path / "tau.csv").write_text("t,joint2,joint4\n0,5,0\n1,,2\n")
     assert main(["simulate", "arm7", "--torques", str(tmp_path / "tau.csv")]) == 1
-    assert "joint2 must be finite; got nan in row 2" in capsys.readouterr().err
+    assert "'joint2' must be finite; got nan in row 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
