@@ -17,11 +17,15 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.payloads import Payload, Payloads
+from mbs_dynamics.model.urdf import MAX_LENGTH
 
 Vector = tuple[float, float, float]
 
 LARGEST_LOAD = 1e6
 """Largest number in a load, in kg, m or kg m^2."""
+
+WIDEST = MAX_LENGTH / math.sqrt(12.0)
+"""Largest root mean square distance in m of the mass of a load from its centre: that of a rod."""
 
 MOST_LOADS = 100
 """Largest number of links with loads."""
@@ -147,6 +151,17 @@ def check_load(load: LinkLoad) -> None:
         raise ModelError(f"{what}: {violations[0]}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
+    if load.mass > 0.0 and math.hypot(*load.com) > MAX_LENGTH:
+        raise ModelError(
+            f"{what}: its centre of mass is {math.hypot(*load.com):.4g} m from the link; must be "
+            f"at most {MAX_LENGTH:g} m. Is it in m?"
+        )
+    if 0.5 * np.trace(load.inertia_at_com) > load.mass * WIDEST**2:
+        radius = math.sqrt(0.5 * np.trace(load.inertia_at_com) / load.mass)
+        raise ModelError(
+            f"{what}: by its inertia, its mass is {radius:.3g} m from its centre (root mean "
+            f"square); must be at most {WIDEST:.2g} m. Is the inertia in kg m^2?"
+        )
 
 
 def with_load(model: Model, load: LinkLoad) -> Model:
