@@ -42,6 +42,9 @@ PRIOR_SHARE = 0.02
 RANK = 1e-6
 """Singular values of the scaled equations below this share of the largest one count as zero."""
 
+ROUNDING = 1e-12
+"""Columns shorter than this share of the longest one are zero but for rounding."""
+
 
 class BaseEstimate(NamedTuple):
     """Least-squares estimate of the parameter combinations that torques depend on."""
@@ -116,7 +119,7 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     the solution.
     """
     lengths = np.linalg.norm(rows, axis=0)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    lengths = np.maximum(lengths, ROUNDING * lengths.max())
     squares, V = np.linalg.eigh(rows.T @ rows / np.outer(lengths, lengths))
     s, V = np.sqrt(np.maximum(squares[::-1], 0.0)), V[:, ::-1]
     inverse = np.where(s > RANK * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
