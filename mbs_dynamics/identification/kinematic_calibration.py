@@ -23,6 +23,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import polar
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
@@ -211,8 +214,6 @@ def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
 
 def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
     """Return the differences (N, 6) of poses in m: positions, and rotation vectors times LEVER."""
-    from scipy.spatial.transform import Rotation
-
     R = np.swapaxes(np.broadcast_to(measured, C.shape)[:, :3, :3], 1, 2) @ C[:, :3, :3]
     turned = LEVER * Rotation.from_matrix(R).as_rotvec()
     return np.hstack([C[:, :3, 3] - measured[..., :3, 3], turned])
@@ -229,20 +230,14 @@ def _hand_eye(measured: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArr
         for M, K in zip(measured, C, strict=True)
     ]
     solution = np.linalg.svd(np.vstack(rows))[2][-1]
-    R_A, R_B = (_nearest_rotation(x.reshape(3, 3).T) for x in (solution[:9], solution[9:]))
+    blocks = [x.reshape(3, 3).T for x in (solution[:9], solution[9:])]  # of any scale and sign
+    R_A, R_B = (polar(np.sign(np.linalg.det(x)) * x)[0] for x in blocks)
     R_A = R_A.T
     # r_m = R_A (R_C r_B + r_C) + r_A
     lhs = np.vstack([np.hstack([np.eye(3), R_A @ K[:3, :3]]) for K in C])
     rhs = np.concatenate([M[:3, 3] - R_A @ K[:3, 3] for M, K in zip(measured, C, strict=True)])
     r = np.linalg.lstsq(lhs, rhs, rcond=None)[0]
     return se3.pose(R_A, r[:3]), se3.pose(R_B, r[3:])
-
-
-def _nearest_rotation(A: FloatArray) -> FloatArray:
-    """Return the rotation nearest to a matrix (3, 3) of any scale and sign."""
-    A = A * np.sign(np.linalg.det(A))
-    U, _, V = np.linalg.svd(A)
-    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
 
 
 # -- the estimate ----------------------------------------------------------------------------------
@@ -303,8 +298,6 @@ class _Estimation:
 
     def fit(self, x: FloatArray, rows: Any, noise: float, loss: str) -> tuple[FloatArray, Any]:
         """Return the estimate from a start x by the postures ``rows``, and its Jacobian."""
-        from scipy.optimize import least_squares
-
         free, prior = self.estimated, self.prior[self.estimated]
 
         def whole(y: FloatArray) -> FloatArray:

@@ -67,7 +67,7 @@ def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
     Beyond both ends the columns are extended by reflection in their end points.
     """
     if cutoff >= PASSED * rate:
-        return x.copy()
+        return np.array(x)
     sections = butter(ORDER, cutoff, fs=rate, output="sos")
     beyond = min(len(x) - 1, math.ceil(BEYOND * rate / cutoff))
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=beyond))
