@@ -128,9 +128,9 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
 
 
 def _lengths(A: FloatArray) -> FloatArray:
-    """Return the lengths of columns, by which these are divided; not zero for those of zeros."""
+    """Return the lengths of columns, by which these are divided; infinite for columns of zeros."""
     lengths = np.linalg.norm(A, axis=0)
-    return np.asarray(np.maximum(lengths, ROUNDING * lengths.max() + 1e-300))
+    return np.where(lengths > ROUNDING * lengths.max(), lengths, np.inf)
 
 
 def weights_of(A: FloatArray, b: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
-from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
@@ -118,7 +118,7 @@ def calibrate_touches(
     Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
     """
     known = None if point is None else checks.numbers("point", point, (3,))
-    middle = _poses(model, _positions(model, postures), tip)[:, :3, 3].mean(axis=0)
+    middle = _poses(model, _positions(model, postures)[0], tip)[:, :3, 3].mean(axis=0)
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
         touched = middle + constants if known is None else known
@@ -154,9 +154,8 @@ def calibrate_poses(
             f"qx, qy, qz, qw must be a unit quaternion; its norm is {lengths[row, 0]:.4g} in "
             f"row {row + 1}"
         )
-    rows[:, 3:] /= lengths
-    measured = np.array([se3.pose(so3.from_quaternion(row[3:]), row[:3]) for row in rows])
-    described = _poses(model, _positions(model, postures), link)
+    measured = se3.pose(Rotation.from_quat(rows[:, 3:]).as_matrix(), rows[:, :3])
+    described = _poses(model, _positions(model, postures)[0], link)
     A0, B0 = _hand_eye(measured, described) if camera else (np.eye(4), np.eye(4))
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
@@ -182,7 +181,7 @@ def calibrate_hold(
     def relative(arm: Model, q: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.inv(_poses(arm, q, first)) @ _poses(arm, q, second))
 
-    held = relative(model, _positions(model, postures))[0]
+    held = relative(model, _positions(model, postures)[0])[0]
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
         return _differences(held @ se3.exp(constants), relative(arm, q))
@@ -193,18 +192,16 @@ def calibrate_hold(
 # -- residuals of postures -------------------------------------------------------------------------
 
 
-def _positions(model: Model, postures: TimeSeries) -> FloatArray:
-    """Return the positions (N, n) of all joints; joints without a recording are neutral."""
+def _positions(model: Model, postures: TimeSeries) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the positions (N, n) of all joints, neutral if not recorded, and the recorded joints.
+
+    Rates are not used, and times are not checked.
+    """
     check_arm(model.joints, "postures")
-    recorded = _untimed(postures).of(model)
+    recorded = replace(postures, qd=None, declared=postures.declared | {"t"}).of(model)
     q = np.tile(model.neutral(within_limits=True), (len(recorded), 1))
     q[:, [model.joint_names.index(name) for name in recorded.joints]] = recorded.q
-    return q
-
-
-def _untimed(postures: TimeSeries) -> TimeSeries:
-    """Return postures without rates, whose times are not checked."""
-    return replace(postures, qd=None, declared=postures.declared | {"t"})
+    return q, recorded.joints
 
 
 def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
@@ -262,7 +259,7 @@ class _Estimation:
         placements: bool,
     ) -> None:
         self.model, self.residuals, self.placements = model, residuals, placements
-        self.q, names = _positions(model, postures), _untimed(postures).of(model).joints
+        self.q, names = _positions(model, postures)
         owners = [body for body in model.bodies if body.joint.mimics is None]
         self.bodies = [body for body in owners if body.joint.name in names]
         self.screws = np.array([body.joint.screw for body in self.bodies])
