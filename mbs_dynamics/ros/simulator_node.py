@@ -19,6 +19,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.control.environment import link_loads
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
@@ -188,7 +189,7 @@ class SimulatorNode(BaseNode):
                 "wanted rate [Hz]": f"{wanted:.1f}",
                 "algorithm": world.settings.algorithm,
                 "brakes": "hold the robot" if world.braked else "released",
-                **messages.environment_values(world.model.gravity, world.loads),
+                **messages.environment_values(world.model.gravity, link_loads(world.model)),
             },
             warning=too_slow if lost > 0.0 else "",
             error=f"halted until ~/reset: {world.halted}" if world.halted else "",

@@ -18,13 +18,12 @@ import numpy as np
 
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
+    Environment,
     LinkGravity,
     LinkLoad,
     Vector,
-    carried_over,
     check_earthly,
     check_load,
-    replaced,
     root_gravity,
 )
 from mbs_dynamics.control.faults import Fault
@@ -106,8 +105,8 @@ class GravityCompensator:
         """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.pending: str | None = None
         """A description that waits until no torque is commanded or held."""
-        self.gravity = LinkGravity("", settings.gravity)
-        self.loads: list[LinkLoad] = []
+        self.environment = Environment(LinkGravity("", settings.gravity))
+        """Requested gravity and loads, with or without a robot."""
         self.latest: list[float] = [0.0] * len(settings.joints)
         """(m,) the latest command, which the controller holds."""
         self.holds = False
@@ -211,19 +210,18 @@ class GravityCompensator:
             arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
             arm.prepare(now, *used)
             arm.switch(now, settings.law_of_mode())
-            initial = LinkGravity("", settings.gravity)
-            gravity, loads, dropped = carried_over(
-                model, self.gravity, initial, self.loads, arm.parameters_of
+            environment, dropped = self.environment.fitted(
+                model, settings.gravity, lambda some: arm.parameters_of(some.loads)
             )
-            arm.set_gravity(root_gravity(model, gravity))
-            arm.set_loads(loads)
+            arm.set_gravity(root_gravity(model, environment.gravity))
+            arm.set_loads(environment.loads)
             if self.fault is not None:
                 arm.latch(self.fault)
         except MbsError as error:
             self.refused = str(error)
             raise
         self.refused = ""
-        self.arm, self.gravity, self.loads = arm, gravity, loads
+        self.arm, self.environment = arm, environment
         self.remarks = [*remarks_about(model), *dropped]
         fixed = [model.joint_names.index(name) for name in settings.fixed]
         self._reader = JointStateReader(model.joint_names, fixed)
@@ -276,15 +274,15 @@ class GravityCompensator:
         check_earthly("gravity", gravity.vector, GRAVITY_TOLERANCE)
         if self.arm is not None:
             self.arm.set_gravity(root_gravity(self.arm.model, gravity))
-        self.gravity = gravity
+        self.environment = self.environment._replace(gravity=gravity)
 
     def set_load(self, load: LinkLoad) -> None:
         """Change the load of a link. Raises MbsError if it is refused."""
         check_load(load)
-        loads = replaced(self.loads, load)
+        environment = self.environment.with_load(load)
         if self.arm is not None:
-            self.arm.set_loads(loads, check=load.mass > 0.0)
-        self.loads = loads
+            self.arm.set_loads(environment.loads, check=load.mass > 0.0)
+        self.environment = environment
 
     def accelerate(
         self, link: str, acceleration: Vector, now: float, *, stamp: int, clock: int = 0
@@ -323,8 +321,8 @@ class GravityCompensator:
             self.trip(Fault("imu", self._imu_trouble), now)
             raise
         self.arm.set_gravity(goal, time=0.0, check=False)
-        self._imu, self._imu_at, self._imu_stamp, self.gravity = smooth, now, stamp, gravity
-        self._imu_trouble = ""
+        self._imu, self._imu_at, self._imu_stamp, self._imu_trouble = smooth, now, stamp, ""
+        self.environment = self.environment._replace(gravity=gravity)
 
     def _imu_stale(self, now: float) -> str:
         """Return the message that valid imu messages are missing; empty if not, or without imu."""
@@ -369,9 +367,7 @@ class GravityCompensator:
             if differs:
                 self.arm.switch(now, settings.law_of_mode())
         if gravity:
-            self.gravity = LinkGravity("", settings.gravity)
-            if self.arm is not None:
-                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity))
+            self.set_gravity(LinkGravity("", settings.gravity))
 
     # -- periods ----------------------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
     pending = core.pending is not None
     waits = "a new robot_description waits until no torque is commanded or held" if pending else ""
     return messages.model_status(
-        model, values, core.loads, waits=waits, refused=core.refused, refusals=refusals
+        model, values, core.environment.loads, waits=waits, refused=core.refused, refusals=refusals
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, replaced, with_load
+from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
@@ -86,7 +86,6 @@ class World:
         """Number of simulated periods. A reset keeps it, since stamps must not go back."""
         self.halted = ""
         """Why the simulation is halted until a reset; empty while it runs."""
-        self.loads: list[LinkLoad] = []
         self.forces = joint_forces(model, settings)
         self.initial = initial_state(model, settings)
         self.state = self.initial.copy()
@@ -198,7 +197,6 @@ class World:
         Raises as :func:`~mbs_dynamics.control.environment.with_load`.
         """
         self._stepper = self._stepper_of(with_load(self.model, load))
-        self.loads = replaced(self.loads, load)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors are at their effort limit."""

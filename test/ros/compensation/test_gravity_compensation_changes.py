@@ -137,7 +137,7 @@ def test_a_malformed_payload_or_gravity_is_refused_and_changes_nothing():
     with pytest.raises(MbsError):
         bench.core.set_gravity(LinkGravity("tool", (0.0, 0.0, -9.81)))
     bench.run(1.2)
-    assert (bench.state, bench.core.loads) == ("enabled", [])
+    assert (bench.state, bench.core.environment.loads) == ("enabled", ())
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
 
 

@@ -55,7 +55,7 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_remove
     bench.core.set_load(load(2.0, "tool"))
     with pytest.raises(ModelError, match=r"'tool'.*'link7'.*3\.5 kg"):
         bench.core.set_load(load(1.5, "link7"))
-    assert [one.link for one in bench.core.loads] == ["tool"]
+    assert [one.link for one in bench.core.environment.loads] == ["tool"]
     bench.core.set_load(load(1.0, "link7"))
     bench.core.change(bench.core.settings.changed({"max_payload": 0.5}), bench.now)
     with pytest.raises(ModelError, match="max_payload"):
@@ -65,7 +65,7 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_remove
     with pytest.raises(ModelError, match="max_payload"):
         bench.core.set_load(load(1.0, "link7"))
     bench.core.set_load(load(0.0, "link7"))
-    assert not any(one.mass for one in bench.core.loads)
+    assert not any(one.mass for one in bench.core.environment.loads)
     bench.core.set_load(load(0.5, "tool"))
 
 

@@ -48,7 +48,7 @@ class Loop:
         """Least and largest gravity torques since shortly before the release; None before."""
         self.recent = deque(maxlen=round(3.0 * period / STEP))
         """Gravity torques of the last three periods: states are that old when they are used."""
-        load = next(iter(bench.core.loads), None)
+        load = next(iter(bench.core.environment.loads), None)
         robot = bench.core.arm.model
         self.carrying = robot.with_payload(load.link, load.mass) if load else robot
         self.energy = self.most = 0.0
