@@ -37,6 +37,7 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
+from mbs_dynamics.ros.compensation.reported_arm import ReportedArm
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
@@ -258,11 +259,10 @@ class GravityCompensationNode(DescribedNode):
         self._core.set_load(load)
 
     def _on_imu(self, message: Imu) -> None:
-        link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
-        now, clock = time.monotonic(), self._stamps_now()
-        self._try(
-            "imu", lambda: self._core.accelerate(link, measured, now, stamp=stamp, clock=clock)
-        )
+        arm, now, clock = self._core.arm, time.monotonic(), self._stamps_now()
+        if arm is not None:
+            link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
+            self._try("imu", lambda: arm.accelerate(link, measured, now, stamp=stamp, clock=clock))
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not checked."""
@@ -271,9 +271,10 @@ class GravityCompensationNode(DescribedNode):
     # -- joint states and time ---------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        begin = time.monotonic()
-        stamp = message.header.stamp
-        answer = self._core.receive(
+        begin, arm, stamp = time.monotonic(), self._core.arm, message.header.stamp
+        if arm is None:
+            return
+        answer = arm.receive(
             message.name,
             message.position,
             message.velocity,
@@ -287,12 +288,13 @@ class GravityCompensationNode(DescribedNode):
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
-        elif self._core.arm is not None:
+        else:
             self._statistics.answered(begin, time.monotonic())
         self._update()
 
     def _on_time(self) -> None:
-        self._outputs.send(self._core.tick(time.monotonic()))
+        if self._core.arm is not None:
+            self._outputs.send(self._core.arm.tick(time.monotonic()))
         self._update()
 
     def fail(self, error: Exception) -> None:
@@ -302,23 +304,25 @@ class GravityCompensationNode(DescribedNode):
 
     def _trip(self, fault: Fault) -> None:
         """Stop for an external reason."""
-        self._outputs.send(self._core.fail(fault, time.monotonic()))
+        if self._core.arm is not None:
+            self._outputs.send(self._core.arm.fail(fault, time.monotonic()))
         self._update()
 
     def _update(self) -> None:
         """Report changes, and start actions that waited for them."""
-        core = self._core
+        core, arm = self._core, self._core.arm
         if core.state != self._state_shown:
             self._show(core.state)
-        if core.arm is not None:
-            for warning in core.warnings(time.monotonic()):
+        if arm is not None:
+            for warning in arm.warnings(time.monotonic()):
                 self.get_logger().warning(warning)
-            for remark in core.arm.events.remarks():
+            for remark in arm.events.remarks():
                 self.get_logger().info(remark)
-        if core.collision != self._collision_shown:
-            self._show_collision()
-        if self._awaiting_torques is not None and (core.torques_are_in or not core.engaged):
-            self._awaiting_torques.set_result(core.torques_are_in)
+            if arm.stamped_collision != self._collision_shown:
+                self._show_collision(arm)
+        torques_are_in = arm is not None and arm.torques_are_in
+        if self._awaiting_torques is not None and (torques_are_in or not core.engaged):
+            self._awaiting_torques.set_result(torques_are_in)
             self._awaiting_torques = None
         if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
@@ -361,10 +365,10 @@ class GravityCompensationNode(DescribedNode):
         elif before:
             self.get_logger().info(f"{self.controls} is {state}")
 
-    def _show_collision(self) -> None:
+    def _show_collision(self, arm: ReportedArm) -> None:
         """Publish a new collision."""
-        arm, self._collision_shown = self._core.arm, self._core.collision
-        if arm is not None and self._collision_shown is not None:
+        self._collision_shown = arm.stamped_collision
+        if self._collision_shown is not None:
             names, prefix = arm.model.joint_names, self._settings.frame_prefix
             self._outputs.collided(self._collision_shown, names, prefix)
 
@@ -416,7 +420,7 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
-        in_turn = core.in_turn(now)
+        in_turn = core.arm.in_turn(now) if core.arm is not None else ""
         publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)

@@ -86,14 +86,14 @@ class Bench:
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
         positions, velocities = list(map(float, q)), list(map(float, qd))
-        answer = self.core.receive(
+        answer = self.core.arm.receive(
             list(names), positions, velocities, efforts, stamp=stamp, now=self.now
         )
         self.note(answer.command)
         return answer
 
     def tick(self):
-        return self.note(self.core.tick(self.now))
+        return self.note(self.core.arm.tick(self.now))
 
     def run(self, seconds, q=Q, qd=REST):
         """Let time pass, with states of the robot."""
@@ -101,7 +101,7 @@ class Bench:
         while self.now < end - 0.5 * PERIOD:
             self.now += PERIOD
             self.send(q, qd)
-            if self.core.stopping:
+            if self.core.arm.stopping:
                 self.tick()
 
     def silence(self, seconds):

@@ -292,7 +292,7 @@ class Handover:
             try:
                 seen = await self._list()
                 now = self._now()
-                whole = core.holds_arm(now)
+                whole = core.arm is not None and core.arm.holds_arm(now)
                 held = whole and seen.torques_act
                 planned = _planned(seen, whole=whole, early=now < next_attempt)
                 if planned is not None:

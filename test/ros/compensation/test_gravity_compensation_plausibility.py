@@ -200,7 +200,7 @@ def test_damping_and_friction_end_within_two_periods_without_states():
 def test_a_fault_is_followed_with_the_states_that_are_valid():
     bench = Bench(damping=(3.0,) * 7).enabled()
     bench.now += PERIOD
-    bench.core.fail(Fault("internal_error", "what"), bench.now)
+    bench.core.arm.fail(Fault("internal_error", "what"), bench.now)
     begin = bench.now
     there = Q + 0.05
     bench.move(Q, there)
@@ -218,7 +218,7 @@ def states_of_age(bench, age, seconds=0.3):
         bench.now += PERIOD
         bench.stamp = int(1e9 * (bench.now - age))
         clock = int(1e9 * bench.now)
-        bench.core.receive(
+        bench.core.arm.receive(
             list(JOINTS), Q.tolist(), REST.tolist(), stamp=bench.stamp, now=bench.now, clock=clock
         )
 

@@ -100,7 +100,7 @@ class Scene:
             await self.world.sleep(LOOK_PERIOD)
             fault = await self.handover.watch(self.core)
             if fault is not None:
-                self.core.fail(fault, self.world.now)
+                self.core.arm.fail(fault, self.world.now)
 
     async def release(self):
         try:
@@ -522,7 +522,7 @@ def test_a_fault_while_controllers_are_switched_is_said():
 
     def trip(activate, deactivate):
         if activate == ["efforts"]:
-            scene.core.trip(Fault("stale", "nothing came"), scene.world.now)
+            scene.core.arm.trip(scene.world.now, Fault("stale", "nothing came"))
 
     scene.manager.after_switch = trip
     done, said = scene.enable()
@@ -572,7 +572,7 @@ class Anything:
         elif event == "disable":
             scene.disable()
         elif event == "fault":
-            scene.core.fail(Fault("test", "a fault"), now)
+            scene.core.arm.fail(Fault("test", "a fault"), now)
         elif event == "lose" and "efforts" in made.all:
             made.end("efforts")
         elif event == "unload" and made.all.pop("efforts", None):
@@ -609,7 +609,7 @@ class Anything:
         scene, core = self.scene, self.scene.core
         hindered = self.hinder()
         seen = listed(scene.controllers)
-        torques = seen.torques_act and (core.engaged or core.holds_arm(scene.world.now))
+        torques = seen.torques_act and (core.engaged or core.arm.holds_arm(scene.world.now))
         held = torques or seen.position_acts
         owed = scene.handover.gives_back
         if self.owed_before and not owed:
