@@ -55,9 +55,7 @@ class SimulatorNode(BaseNode):
         self._statistics = InputStatistics(time.monotonic())
         """Of commands."""
         self._joint_states = self.advertise("joint_states")
-        self._clock_messages: Any = None
-        if settings.publish_clock:
-            self._clock_messages = self.advertise("/clock")
+        self._clock_messages = self.advertise("/clock") if settings.publish_clock else None
         self.advertise("robot_description").publish(String(data=text))
         commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
         self.subscribe("~/disturbance", self._on_disturbance)
@@ -162,8 +160,7 @@ class SimulatorNode(BaseNode):
         self._commands.reset()
         self._pacer.restart(time.perf_counter())
         held = ", held by brakes" if self._world.braked else ""
-        at = f"at {self._world.time:.3f} s"
-        return f"at the initial state, with zero efforts{held}, {at}"
+        return f"at the initial state, with zero efforts{held}, at {self._world.time:.3f} s"
 
     def _brake(self, request: SetBool.Request) -> str:
         self._world.brake(request.data)
@@ -200,13 +197,12 @@ class SimulatorNode(BaseNode):
     def _input_status(self, now: float) -> DiagnosticStatus:
         """Return the state of the commands."""
         report, saturated = self._statistics.report(now), ", ".join(self._world.saturated())
-        summary, warning = "commands in force", ""
+        summary = "commands in force"
         if not self._commands.given:
             summary = "no command yet: efforts are zero"
         elif self._world.braked:
-            summary = "commands in force, which do not carry the robot: brakes hold it"
-        if saturated:
-            warning = f"at their effort limit: {saturated}"
+            summary += ", which do not carry the robot: brakes hold it"
+        warning = f"at their effort limit: {saturated}" if saturated else ""
         if report.rejected:
             warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
         values = {**report.values, "joints at their effort limit": saturated or "none"}

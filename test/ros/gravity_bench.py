@@ -82,10 +82,12 @@ class Bench:
         return command
 
     def send(self, q=Q, qd=REST, names=JOINTS, stamp=None, efforts=()):
-        """Send one state now; return the answer."""
+        """Send one state now; return the answer, None without a robot."""
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
         positions, velocities = list(map(float, q)), list(map(float, qd))
+        if self.core.arm is None:
+            return None
         answer = self.core.arm.receive(
             list(names), positions, velocities, efforts, stamp=stamp, now=self.now
         )
