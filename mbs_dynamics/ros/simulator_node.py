@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.control.environment import link_loads
-from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.performance import InputStatistics
@@ -32,7 +32,6 @@ from mbs_dynamics.ros.simulator.world import (
     EffortCommands,
     Pacer,
     World,
-    damping_of_drives,
     joint_forces,
 )
 
@@ -76,12 +75,6 @@ class SimulatorNode(BaseNode):
             f"model {quoted(model.name)}: {model.n} joints, {settings.rate:g} Hz",
             remarks_about(model),
         )
-        drives = {} if settings.joint_damping else damping_of_drives(model)
-        if drives:
-            dampings = listed(f"{name} {damping:.3g}" for name, damping in drives.items())
-            self.get_logger().info(
-                f"damping of geared drives where the description states less: {dampings}"
-            )
         if self._world.braked:
             self.get_logger().info(
                 f"brakes hold the robot until commands on {commands.topic_name} carry it, or "

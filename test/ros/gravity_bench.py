@@ -103,7 +103,7 @@ class Bench:
         while self.now < end - 0.5 * PERIOD:
             self.now += PERIOD
             self.send(q, qd)
-            if self.core.arm.stopping:
+            if self.core.arm is not None and self.core.arm.stopping:
                 self.tick()
 
     def silence(self, seconds):

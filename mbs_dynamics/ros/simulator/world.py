@@ -245,22 +245,12 @@ def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
     return np.array([q, np.zeros(model.n)])
 
 
-def damping_of_drives(model: Model) -> dict[str, float]:
-    """Return the damping of geared drives in N m s/rad or N s/m, where the model states less."""
-    dampings = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
-    return {
-        joint.name: float(damping)
-        for joint, damping in zip(model.joints, dampings, strict=True)
-        if joint.damping < damping < math.inf
-    }
-
-
 def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
     """Return damping, friction and stops; raise ArgumentError if the settings do not fit."""
     damping = for_each("joint_damping", settings.joint_damping, model.n)
     if damping is None:
-        drives = damping_of_drives(model)
-        damping = np.array([drives.get(one.name, one.damping) for one in model.joints])
+        geared = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
+        damping = np.where(geared < math.inf, np.maximum(model.damping, geared), model.damping)
     return JointForces.of(model, damping=damping, stops=True)
 
 
