@@ -30,7 +30,7 @@ from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
-from mbs_dynamics.ros.compensation.controllers import ControllerManager, manager_name
+from mbs_dynamics.ros.compensation.controllers import ControllerManager
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.interface import (
@@ -78,7 +78,7 @@ class GravityCompensationNode(DescribedNode):
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
             settings,
-            ControllerManager(self, manager_name(self, settings)),
+            ControllerManager(self, settings),
             self._outputs,
             time.monotonic,
             lambda problem: self.warn("handover", problem),
