@@ -122,7 +122,6 @@ class CommandWatchdogNode(BaseNode):
         self._ending, self._length = False, 0
         self._commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
         self._steady_timer(settings.command_timeout / TICKS, self._look)
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if not self._ending or any(message.data):  # else it is of this node

@@ -40,7 +40,6 @@ class DynamicsNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._watch_parameters()
         self._manager = ModelManager(self._settings)
         self._outputs = publishers.Outputs(self)
         self._input: JointInput | None = None
@@ -53,7 +52,6 @@ class DynamicsNode(DescribedNode):
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
         self._stale = False
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- lifecycle -------------------------------------------------------------------------------
 

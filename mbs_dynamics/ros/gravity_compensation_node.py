@@ -59,7 +59,6 @@ class GravityCompensationNode(DescribedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         settings = self._settings
-        self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
         self._enabled_shown: bool | None = None
@@ -77,7 +76,7 @@ class GravityCompensationNode(DescribedNode):
         )
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
-            settings,
+            self._core,
             ControllerManager(self, settings),
             self._outputs,
             time.monotonic,
@@ -87,7 +86,6 @@ class GravityCompensationNode(DescribedNode):
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
         self._steady_timer(LOOK_PERIOD, self._look)
-        self._steady_timer(1.0, self._publish_diagnostics)
         self._timer = self._steady_timer(PERIOD, self._on_time)
         self._timer.cancel()
         self._update()
@@ -144,7 +142,7 @@ class GravityCompensationNode(DescribedNode):
         """Enable torques, and be active as long as they act; return success and a message."""
         self._enabling += 1
         try:
-            done, message = await self._handover.enable(self._core, self._wait_for_torques)
+            done, message = await self._handover.enable(self._wait_for_torques)
             if done and self._lifecycle == "inactive":
                 self.trigger_activate()
             return done, message
@@ -180,7 +178,7 @@ class GravityCompensationNode(DescribedNode):
         if self._begin_release():
             self.get_logger().warning("torques ramp out; clean up once they are out")
             return TransitionCallbackReturn.FAILURE
-        self._core = GravityCompensator(self._settings)
+        self._core = self._handover.core = GravityCompensator(self._settings)
         self._enter("unconfigured")  # even if the rest fails
         self._forget()
         self._outputs.close()
@@ -342,7 +340,7 @@ class GravityCompensationNode(DescribedNode):
 
     async def _release(self) -> None:
         try:
-            message = await self._handover.release(self._core)
+            message = await self._handover.release()
         except MbsError as error:
             self.get_logger().error(str(error))
         else:
@@ -409,7 +407,7 @@ class GravityCompensationNode(DescribedNode):
         self._later(self._watch_controllers)
 
     async def _watch_controllers(self) -> None:
-        fault = await self._handover.watch(self._core)
+        fault = await self._handover.watch()
         if fault is not None:
             self._trip(fault)
 
@@ -463,7 +461,6 @@ class GravityCompensationNode(DescribedNode):
 
     def _apply(self, before: GravityCompensationSettings, given: Sequence[str]) -> None:
         self._core.change(self._settings, time.monotonic())
-        self._handover.settings = self._settings
         self._on_time()
 
 

@@ -61,7 +61,6 @@ class SimulatorNode(BaseNode):
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/reset", self._reset)
         self.answer("~/brakes", self._brake)
-        self._watch_parameters()
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
         self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
@@ -70,7 +69,6 @@ class SimulatorNode(BaseNode):
         self._since = time.monotonic(), 0, 0
         """Time in s, and numbers of simulated and of missing periods, at the latest diagnostics."""
         self._steady_timer(self._pacer.interval, self._tick)
-        self._steady_timer(1.0, self._publish_diagnostics)
         self._log_model(
             f"model {quoted(model.name)}: {model.n} joints, {settings.rate:g} Hz",
             remarks_about(model),

@@ -60,7 +60,6 @@ class TeachingNode(BaseNode):
         check_scipy()  # and not only when a recording has ended
         super().__init__(**options)
         settings: TeachingSettings = self._settings
-        self._watch_parameters()
         self._model: Model | None = None
         self._environment = UNLOADED
         self._positions: dict[str, float] = {}
@@ -79,7 +78,6 @@ class TeachingNode(BaseNode):
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/record", lambda request: self._record(request.data))
         self.answer("~/play", lambda request: self._play())
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- the robot ---------------------------------------------------------------------------------
 

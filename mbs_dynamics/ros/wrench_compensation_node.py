@@ -48,7 +48,6 @@ class WrenchCompensationNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._watch_parameters()
         settings: WrenchCompensationSettings = self._settings
         self._sensor: ForceSensor | None = None
         self._input: JointInput | None = None
@@ -67,7 +66,6 @@ class WrenchCompensationNode(DescribedNode):
         self._serve("~/fit", self._fit)
         self._serve("~/restart", self._restart)
         self._serve("~/zero", self._zero)
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     def _serve(self, service: str, action: Callable[[ForceSensor, float], str]) -> None:
         self.answer(service, lambda _: action(self._described(), time.monotonic()))

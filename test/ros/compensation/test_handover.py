@@ -72,7 +72,7 @@ class Scene:
         self.topic = Topic()
         self.log = []
         self.handover = Handover(
-            self.core.settings, self.manager, self.topic, lambda: self.world.now, self.log.append
+            self.core, self.manager, self.topic, lambda: self.world.now, self.log.append
         )
         self.silent_until = 0.0
         self.released, self.given_up = [], []
@@ -98,13 +98,13 @@ class Scene:
     async def watching(self):
         while True:
             await self.world.sleep(LOOK_PERIOD)
-            fault = await self.handover.watch(self.core)
+            fault = await self.handover.watch()
             if fault is not None:
                 self.core.arm.fail(fault, self.world.now)
 
     async def release(self):
         try:
-            said = await self.handover.release(self.core)
+            said = await self.handover.release()
             self.released += [said] if said else []
         except ControllerError as error:
             self.given_up.append(str(error))
@@ -115,7 +115,7 @@ class Scene:
         return self.core.state == "enabled"
 
     def enable(self):
-        return self.world.result(self.handover.enable(self.core, self.torques_are_in))
+        return self.world.result(self.handover.enable(self.torques_are_in))
 
     def enabled(self):
         done, said = self.enable()
