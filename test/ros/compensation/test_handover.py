@@ -537,7 +537,7 @@ def test_a_second_call_meanwhile_is_refused():
 
     async def again():
         await scene.world.sleep(0.2)
-        answers.append(await scene.handover.enable(scene.core, scene.torques_are_in))
+        answers.append(await scene.handover.enable(scene.torques_are_in))
 
     scene.world.start(again())
     scene.enabled()
@@ -568,7 +568,7 @@ class Anything:
     def happen(self, event, duration):
         scene, made, now = self.scene, self.scene.controllers, self.scene.world.now
         if event == "enable":
-            scene.world.start(scene.handover.enable(scene.core, scene.torques_are_in))
+            scene.world.start(scene.handover.enable(scene.torques_are_in))
         elif event == "disable":
             scene.disable()
         elif event == "fault":
