@@ -142,14 +142,12 @@ class DynamicsNode(DescribedNode):
         robot = self._manager.robot
         if robot is None or self._input is None:
             return
-        stamp = message.header.stamp
-        stamp_ns = messages.stamp_of(stamp)
         reading = self._input.read(
             message.name,
             message.position,
             message.velocity,
             message.effort,
-            stamp=stamp_ns,
+            stamp=messages.stamp_of(message.header.stamp),
             received=begin,
         )
         if isinstance(reading, Rejection):
@@ -175,10 +173,7 @@ class DynamicsNode(DescribedNode):
         if not answering:
             self._statistics.skipped(begin)
             return
-        if not reading.stamp:
-            stamp = self.stamp_now()
-        elif reading.stamp != stamp_ns:
-            stamp = messages.time_of(reading.stamp)
+        stamp = messages.time_of(reading.stamp) if reading.stamp else self.stamp_now()
         self._outputs.publish(stamp, results, self._contact)
         self._statistics.answered(begin, self.steady_time())
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity

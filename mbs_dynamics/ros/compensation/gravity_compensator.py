@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of nodes that command an arm: descriptions, gravity, loads, laws and settings. No ROS.
 
-Messages become samples and requests of a :class:`~mbs_dynamics.control.guard.Guard`, whose commands
-are published. Every call has the time as an argument, in s of one steady clock, so that equal calls
-give equal commands.
+The arm of a description reads messages and answers them. Every call has the time as an argument,
+in s of one steady clock, so that equal calls give equal commands.
 """
 
 from __future__ import annotations
@@ -53,7 +52,10 @@ def without_comments(text: str) -> str:
 
 
 class GravityCompensator:
-    """Converts messages to samples and requests of the described arm."""
+    """Puts descriptions, settings, gravity and loads in force, and enables torques of the arm.
+
+    :attr:`arm` is None until a description is in force. Descriptions wait until it is at rest.
+    """
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
         self.settings = settings

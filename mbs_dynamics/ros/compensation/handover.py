@@ -59,8 +59,8 @@ UNSUPPORTED = (
 class Handover:
     """Enables a compensator if its controllers are suitable, and hands the arm back.
 
-    Parameters: ``core`` is the compensator, ``now`` a steady clock in s; ``warn`` logs a problem that
-    may pass.
+    Parameters: ``core`` is the compensator, ``now`` a steady clock in s; ``warn`` logs a problem
+    that may pass.
     """
 
     def __init__(
