@@ -73,11 +73,13 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.destroy_subscription(self._activated.pop())
 
     def start(self) -> bool:
-        """Configure and activate, if ``autostart`` is true. False if that fails."""
+        """Begin to receive messages, if ``autostart`` is true. False if that fails."""
         if not self._settings.autostart:
             return True
-        transitions = (self.trigger_configure, self.trigger_activate)
-        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+        done: bool = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        if done and "inactive" not in self.listening:
+            done = self.trigger_activate() == TransitionCallbackReturn.SUCCESS
+        return done
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Use the description in the parameters, or subscribe to descriptions."""

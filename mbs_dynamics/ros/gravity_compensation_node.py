@@ -18,7 +18,6 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
-from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
@@ -64,7 +63,6 @@ class GravityCompensationNode(DescribedNode):
         self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._awaiting_torques: Future | None = None
         self._logged_ready = False
         self._enabling = 0
         """Number of calls of :meth:`_enable` in progress."""
@@ -91,13 +89,6 @@ class GravityCompensationNode(DescribedNode):
         self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
-
-    def start(self) -> bool:
-        """Configure, if ``autostart`` is true. False if that fails."""
-        if not self._settings.autostart:
-            return True
-        done: bool = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
-        return done
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot: its description, unless a parameter states it, and its state."""
@@ -142,7 +133,7 @@ class GravityCompensationNode(DescribedNode):
         """Enable torques, and be active as long as they act; return success and a message."""
         self._enabling += 1
         try:
-            done, message = await self._handover.enable(self._wait_for_torques)
+            done, message = await self._handover.enable()
             if done and self._lifecycle == "inactive":
                 self.trigger_activate()
             return done, message
@@ -318,10 +309,6 @@ class GravityCompensationNode(DescribedNode):
                 self.get_logger().info(remark)
             if arm.stamped_collision != self._collision_shown:
                 self._show_collision(arm)
-        torques_are_in = arm is not None and arm.torques_are_in
-        if self._awaiting_torques is not None and (torques_are_in or not core.engaged):
-            self._awaiting_torques.set_result(torques_are_in)
-            self._awaiting_torques = None
         if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
@@ -386,12 +373,6 @@ class GravityCompensationNode(DescribedNode):
         cleared = self._core.clear(time.monotonic())
         self._on_time()
         return cleared
-
-    async def _wait_for_torques(self) -> bool:
-        """Wait for the end of the ramp in; return False if it was stopped."""
-        self._awaiting_torques = future = Future(executor=self.executor)
-        self._update()
-        return bool(await future)
 
     def _look(self) -> None:
         """Check controllers and publishers while torques are commanded."""

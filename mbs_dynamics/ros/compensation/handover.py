@@ -16,7 +16,7 @@ the list shows what remains to be done.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 RETRY, LONGEST_RETRY = 0.1, 1.0
 """Time in s to the next attempt to give the arm back while torques hold it; doubled each time."""
+
+RAMPING_IN = 0.02
+"""Time in s between two looks at torques that ramp in."""
 
 RETRY_UNHELD = 0.02
 """Time in s to the next attempt while nothing holds the arm."""
@@ -91,11 +94,8 @@ class Handover:
 
     # -- before torques ----------------------------------------------------------------------------
 
-    async def enable(self, torques_are_in: Callable[[], Awaitable[bool]]) -> tuple[bool, str]:
-        """Enable, and switch the controllers if they are named; return success and a message.
-
-        ``torques_are_in`` waits for the end of the ramp in, and returns False if it was stopped.
-        """
+    async def enable(self) -> tuple[bool, str]:
+        """Enable, and switch the controllers if they are named; return success and a message."""
         if self.busy:
             return False, "controllers are being switched: wait until that has ended"
         if self.core.engaged:
@@ -116,7 +116,7 @@ class Handover:
                 return False, reason
             self.gives_back = self.core.settings.hands_over
             if takes_over:
-                return await self._take_over(torques_are_in)
+                return await self._take_over()
         finally:
             self.busy = False
         messages = [self.core.state]
@@ -192,8 +192,11 @@ class Handover:
             f"{', '.join(nodes) or 'none'}. Is command_topic in the namespace of the controller?"
         )
 
-    async def _take_over(self, torques_are_in: Callable[[], Awaitable[bool]]) -> tuple[bool, str]:
-        if await torques_are_in():
+    async def _take_over(self) -> tuple[bool, str]:
+        arm = self.core.described
+        while arm.engaged and not arm.torques_are_in:
+            await self._manager.pause(RAMPING_IN)
+        if arm.engaged:
             reason = await self._to_torques()
             if not reason and self.core.engaged:
                 self.core.set_holds(False)

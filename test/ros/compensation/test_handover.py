@@ -109,13 +109,8 @@ class Scene:
         except ControllerError as error:
             self.given_up.append(str(error))
 
-    async def torques_are_in(self):
-        while self.core.state == "ramping in":
-            await self.world.sleep(PERIOD)
-        return self.core.state == "enabled"
-
     def enable(self):
-        return self.world.result(self.handover.enable(self.torques_are_in))
+        return self.world.result(self.handover.enable())
 
     def enabled(self):
         done, said = self.enable()
@@ -537,7 +532,7 @@ def test_a_second_call_meanwhile_is_refused():
 
     async def again():
         await scene.world.sleep(0.2)
-        answers.append(await scene.handover.enable(scene.torques_are_in))
+        answers.append(await scene.handover.enable())
 
     scene.world.start(again())
     scene.enabled()
@@ -568,7 +563,7 @@ class Anything:
     def happen(self, event, duration):
         scene, made, now = self.scene, self.scene.controllers, self.scene.world.now
         if event == "enable":
-            scene.world.start(scene.handover.enable(scene.torques_are_in))
+            scene.world.start(scene.handover.enable())
         elif event == "disable":
             scene.disable()
         elif event == "fault":
