@@ -181,7 +181,12 @@ class Environment(NamedTuple):
     """At most one of each link."""
 
     def with_load(self, load: LinkLoad) -> Environment:
-        """Return this environment with a load in place of the one of its link; see replaced."""
+        """Return this environment with a load in place of the one of its link.
+
+        A mass of zero removes it. Raises what :func:`check_load` raises, and ModelError if there are
+        too many.
+        """
+        check_load(load)
         return self._replace(loads=tuple(replaced(self.loads, load)))
 
     def around(self, model: Model) -> Model:

@@ -50,7 +50,6 @@ class WrenchCompensationNode(DescribedNode):
         super().__init__(**options)
         settings: WrenchCompensationSettings = self._settings
         self._sensor: ForceSensor | None = None
-        self._input: JointInput | None = None
         self._environment = Environment(LinkGravity("", settings.gravity))
         self._text, self._refused = "", ""
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
@@ -148,16 +147,9 @@ class WrenchCompensationNode(DescribedNode):
     # -- readings ----------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        if self._input is None or self._sensor is None:
-            return
-        now, stamp = time.monotonic(), messages.stamp_of(message.header.stamp)
-        reading = self._input.read(
-            message.name, message.position, message.velocity, stamp=stamp, received=now
-        )
-        if isinstance(reading, Rejection):
-            if reading.kind != "partial":
-                self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
-        elif not reading.repeated:
+        now = time.monotonic()
+        reading = self._read(message, now)
+        if self._sensor is not None and reading is not None:
             self._sensor.move(reading.q, reading.stamp, now)
 
     def _on_wrench(self, message: Any) -> None:

@@ -15,7 +15,6 @@ from mbs_dynamics.control.environment import (
     LinkGravity,
     LinkLoad,
     check_earthly,
-    check_load,
     root_gravity,
 )
 from mbs_dynamics.control.faults import Fault
@@ -180,7 +179,6 @@ class GravityCompensator:
 
     def set_load(self, load: LinkLoad) -> None:
         """Change the load of a link. Raises MbsError if it is refused."""
-        check_load(load)
         environment = self.environment.with_load(load)
         if self.arm is not None:
             self.arm.set_loads(environment.loads, check=load.mass > 0.0)

@@ -24,7 +24,6 @@ from mbs_dynamics.control.environment import (
     LinkGravity,
     LinkLoad,
     check_gravity,
-    check_load,
     fixed_links,
     with_gravity,
     with_load,
@@ -277,7 +276,6 @@ class ModelManager:
         The first load at a body compiles once, another one there does not. Without a robot it waits
         for one.
         """
-        check_load(load)
         environment = self.environment.with_load(load)
         if self.robot is not None:
             self.robot = self.robot.with_environment(with_load(self.robot.model, load))
