@@ -183,8 +183,8 @@ class Environment(NamedTuple):
     def with_load(self, load: LinkLoad) -> Environment:
         """Return this environment with a load in place of the one of its link.
 
-        A mass of zero removes it. Raises what :func:`check_load` raises, and ModelError if there are
-        too many.
+        A mass of zero removes it. Raises what :func:`check_load` raises, and ModelError for too
+        many loads.
         """
         check_load(load)
         return self._replace(loads=tuple(replaced(self.loads, load)))
