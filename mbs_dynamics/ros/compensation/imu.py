@@ -52,6 +52,7 @@ class ImuGravity:
     def _filtered(
         self, link: str, acceleration: Vector, now: float, stamp: int, aged: str
     ) -> LinkGravity:
+        """Return gravity after the low-pass filter. Raises as :meth:`read`."""
         elapsed, model = now - self._measured, self._arm.model
         if not stamp:
             raise ArgumentError("it has no time stamp")
