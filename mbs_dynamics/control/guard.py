@@ -455,24 +455,23 @@ class Guard:
 
     # -- periods -----------------------------------------------------------------------------------
 
-    def advance(self, t: float) -> list[float]:
-        """Process the sample, and return the output of the period at time ``t`` as a row.
+    def advance(self, t: float) -> FloatArray:
+        """Process the sample, and return the output of the period at time ``t``.
 
-        Its fields are those of ``Output`` in ``period/records.py``.
+        It is a vector of the fields of ``Output`` in ``period/records.py``.
         """
         problem = self._laws.prepare_period(t)
         if problem:
             self.trip(t, Fault("law", problem))
-        row = self.running.run()
+        output = self.running.run()
         self._report(t)
         self.events.update_law()
-        return row
+        return output
 
     def _report(self, t: float) -> None:
         """Report changes in words, and stop linked arms at a new fault."""
         before = self.fault
-        self.events.update()
-        if self.fault is not None and before is None:
+        if self.events.update() and self.fault is not None and before is None:
             message = f"the arm it is linked with stopped: {self.fault}"
             for other in self._linked:
                 other.trip(t, Fault("linked", message))

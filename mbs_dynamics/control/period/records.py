@@ -345,6 +345,12 @@ class Sample(NamedTuple):
     """Torques in N m or N that are added while the drives hold the arm, to test their signs."""
 
 
+REPORTS = (
+    "reported", "apart", "stamp", "received", "q", "qd", "effort", "error", "temperature",
+)  # fmt: skip
+"""Fields of Sample that a report of joints fills."""
+
+
 class Request(NamedTuple):
     """The requests to one period: enable or disable, the law, and the motion that it follows."""
 

@@ -403,7 +403,7 @@ class GravityCompensator:
             return Answer(self.tick(now), rejection)
         self._report(arm, states, stamp, now)
         before = arm.running.stamps()
-        row = self._period(now)
+        torques = self._period(now)
         after = arm.running.stamps()
         new = [k for k in states.joints if after[k] != before[k]]
         rejection = None
@@ -411,7 +411,7 @@ class GravityCompensator:
             rejection = self._not_used(arm, states, new)
         self._record(rejection, now)
         heard = not self._commanded.isdisjoint(new)
-        return Answer(self._due(row, answers=heard), rejection)
+        return Answer(self._due(torques, answers=heard), rejection)
 
     def _unusable(self, arm: Guard, states: States, stamp: int, clock: int) -> Rejection | None:
         """Return why a message is not used at all; None if it is."""
@@ -436,8 +436,10 @@ class GravityCompensator:
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
         joints, *measured = states
-        count, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
-        arm.running.report(now, joints, [measured_at] * count, [now] * count, measured)
+        k, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
+        one, zero, unknown = [1.0] * k, [0.0] * k, [math.nan] * k
+        values = [one, zero, [measured_at] * k, [now] * k, *measured, zero, unknown]
+        arm.running.report(now, tuple(joints), np.array(values))
         if self._other and not self.settings.velocity_from_position:
             qd = arm.running.sample.qd
             rates = qd[self._other]
@@ -498,17 +500,17 @@ class GravityCompensator:
         return self._due(self._period(now), answers=False)
 
     def _period(self, now: float) -> list[float]:
-        """Process the sample, and return the torques (n,)."""
+        """Process the sample, and return the torques in the order of ``joints``."""
         assert self.arm is not None
         if self.arm.engaged and (stale := self._imu_stale(now)):
             trouble = f"{self._imu_trouble}; {stale}" if self._imu_trouble else stale
             self.arm.trip(now, Fault("stale", trouble))
-        return self.arm.advance(now)
+        torques: list[float] = self.arm.advance(now)[self.arm.joints].tolist()
+        return torques
 
-    def _due(self, row: list[float], *, answers: bool) -> list[float] | None:
+    def _due(self, command: list[float], *, answers: bool) -> list[float] | None:
         """Return the command of a period if it answers a message, or differs from the latest."""
         assert self.arm is not None
-        command = [row[k] for k in self.arm.joints]
         if command == self.latest and not (answers and self.arm.moving):
             return None
         self.latest = command
