@@ -179,15 +179,9 @@ class GuardedArm(Guard):
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         self._read(t, frames)
-        if self._log is None:
-            return self._command(self.advance(t))
-        before = self.running.stamps()
         command = self._command(self.advance(t))
-        s, now = self.state_record, self.running.stamps()
-        new = [k for k in self.joints if now[k] == now[k] != before[k]]
-        if new:
-            columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
-            self._log.write(t, new, columns, frames, command.motors)
+        if self._log is not None:
+            self._log.write(t, self.state_record, frames, command.motors)
         return command
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:

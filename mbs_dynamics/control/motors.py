@@ -249,7 +249,8 @@ class Motors:
         """
         try:
             names, stamps, positions, velocities, efforts, errors, temperatures = zip(
-                *frames, strict=True
+                *frames,
+                strict=False,  # if one is shorter, too few columns are left to unpack
             )
             layout = self._layouts(names)
             numbers, pack, rows, coordinates, order, zeros, factors, unknown = layout
@@ -340,8 +341,8 @@ class Motors:
         """
         numbers = row[self._picked] * self._to_drives + self._offsets
         efforts, positions, kp, kd = numbers.tolist()
-        columns = self._names, positions, self._standing, kp, kd, efforts
-        return list(map(_command, zip(*columns, strict=True)))
+        rows = zip(self._names, positions, self._standing, kp, kd, efforts, strict=False)
+        return list(map(_command, rows))
 
 
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:

@@ -25,6 +25,7 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
+    silence,
 )
 from mbs_dynamics.model.model import Model
 
@@ -78,13 +79,7 @@ class RunningPeriod:
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
         self._numbers: list[float] = []
         self._update_reported()
-        zero, unknown = np.zeros(model.n), np.full(model.n, math.nan)
-        nothing = Sample(
-            math.nan, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero,
-            1.0, zero,
-        )  # fmt: skip
-        self._silence: FloatArray = function.sample.packed(nothing)
-        """A sample in which nothing is reported."""
+        self._silence: FloatArray = function.sample.packed(silence(model.n))
         self.clear_sample(math.nan)
         self._report_places = lru_cache(CACHED_PLACES)(self._places_of)
         self._in_force: tuple[Any, ...] = ()
