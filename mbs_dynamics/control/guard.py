@@ -70,7 +70,7 @@ class Guard:
     ``source`` names the source of states in messages; ``used`` are laws for which the period is
     compiled at the start. Loads are those of the model.
 
-    Fill the sample of :attr:`running` and call :meth:`advance` for each period. Results are in
+    Report states to :attr:`running` and call :meth:`advance` for each period. Results are in
     :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a commanded or fixed joint
     is not in the model, ArgumentError if a commanded joint mimics another one, ModelError if no
     joint moves, BackendError if compiled code differs from the equations.

@@ -189,7 +189,7 @@ class GuardedArm(Guard):
         joints, values, unknown = self.motors.reports(frames)
         self.running.report(t, joints, values)
         if len(self.nudge):
-            self.running.sample.nudge[self.joints] = self.nudge
+            self.running.put("nudge", self.nudge, self.joints)
         if unknown and not self._unknown_motors.issuperset(unknown):
             self._unknown_motors.update(unknown)
             names = listed(map(str, unknown))

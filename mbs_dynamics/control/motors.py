@@ -42,7 +42,7 @@ from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import parsed_yaml
 
-CACHED_LAYOUTS = 32
+CACHED_LAYOUTS = 256
 """Number of cached layouts of frames."""
 
 ABSURD = 1e100

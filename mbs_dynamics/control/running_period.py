@@ -21,7 +21,6 @@ from mbs_dynamics.control.period.records import (
     REPORTS,
     Request,
     Result,
-    Sample,
     Settings,
     State,
     Verdict,
@@ -29,7 +28,7 @@ from mbs_dynamics.control.period.records import (
 )
 from mbs_dynamics.model.model import Model
 
-CACHED_PLACES = 32
+CACHED_PLACES = 256
 """Number of sets of joints whose places in a sample are cached."""
 
 
@@ -114,11 +113,6 @@ class RunningPeriod:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
         self._sample = self._silence_at(t)
 
-    @property
-    def sample(self) -> Sample:
-        """The sample of the next period: numbers, and arrays to be filled."""
-        return self.function.sample.unpacked(self._sample)
-
     def report(self, t: float, joints: tuple[int, ...], values: FloatArray) -> None:
         """Begin the sample of a period at time ``t`` with the reports of k joints.
 
@@ -133,9 +127,9 @@ class RunningPeriod:
         starts = [self.function.sample.places[name].start for name in REPORTS]
         return np.array(starts)[:, None] + np.array(joints, dtype=np.intp)
 
-    def expect_law(self) -> None:
-        """State in the sample that a law moves the arm by its torques ``law``."""
-        self._sample[self.function.sample.places["floats"]] = 0.0
+    def put(self, name: str, values: Any, joints: Any = slice(None)) -> None:
+        """Fill a field of the sample of the next period, for all joints or some."""
+        self._sample[self.function.sample.places[name]][joints] = values
 
     def _silence_at(self, t: float) -> FloatArray:
         """Return a sample at time ``t`` in which nothing is reported."""

@@ -32,6 +32,7 @@ from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
+from mbs_dynamics.control.period.records import REPORTS
 from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import GRAVITY_TOLERANCE
@@ -438,12 +439,11 @@ class GravityCompensator:
         joints, *measured = states
         k, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
         one, zero, unknown = [1.0] * k, [0.0] * k, [math.nan] * k
-        values = [one, zero, [measured_at] * k, [now] * k, *measured, zero, unknown]
-        arm.running.report(now, tuple(joints), np.array(values))
+        values = np.array([one, zero, [measured_at] * k, [now] * k, *measured, zero, unknown])
         if self._other and not self.settings.velocity_from_position:
-            qd = arm.running.sample.qd
-            rates = qd[self._other]
-            qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
+            rates = values[REPORTS.index("qd")]
+            rates[np.isin(joints, self._other) & np.isnan(rates)] = 0.0  # not damped
+        arm.running.report(now, tuple(joints), values)
 
     def _not_used(self, arm: Guard, states: States, new: Sequence[int]) -> Rejection | None:
         """Return why a part of a message was not used or answered; ``new`` joints were used."""
