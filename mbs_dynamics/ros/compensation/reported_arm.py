@@ -19,6 +19,7 @@ from mbs_dynamics.control.joint_states import JointStateReader, Rejection, State
 from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
+from mbs_dynamics.control.period.records import REPORTS
 from mbs_dynamics.control.period.sentences import problems as sentences
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import ArmSettings
@@ -126,13 +127,13 @@ class ReportedArm(Guard):
             return Answer(self.tick(now), rejection)
         self._report_states(states, stamp, now)
         before = self.running.stamps()
-        row = self._period(now)
+        torques = self._period(now)
         after = self.running.stamps()
         new = [k for k in states.joints if after[k] != before[k]]
         if len(new) < len(states.joints) or not self._commanded.issuperset(new):
             rejection = self._not_used(states, new)
         self._record(rejection, now)
-        return Answer(self._due(row, answers=not self._commanded.isdisjoint(new)), rejection)
+        return Answer(self._due(torques, answers=not self._commanded.isdisjoint(new)), rejection)
 
     def _unusable(self, states: States, stamp: int, clock: int) -> Rejection | None:
         """Return why a message is not used at all; None if it is."""
@@ -168,12 +169,13 @@ class ReportedArm(Guard):
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
         joints, *measured = states
-        count, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
-        self.running.report(now, joints, [measured_at] * count, [now] * count, measured)
+        k, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
+        one, zero, unknown = [1.0] * k, [0.0] * k, [math.nan] * k
+        values = np.array([one, zero, [measured_at] * k, [now] * k, *measured, zero, unknown])
         if self._other and not self.settings.velocity_from_position:
-            qd = self.running.sample.qd
-            rates = qd[self._other]
-            qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
+            rates = values[REPORTS.index("qd")]
+            rates[np.isin(joints, self._other) & np.isnan(rates)] = 0.0  # not damped
+        self.running.report(now, tuple(joints), values)
 
     def _not_used(self, states: States, new: Sequence[int]) -> Rejection | None:
         """Return why a part of a message was not used or answered; ``new`` joints were used."""
@@ -283,15 +285,15 @@ class ReportedArm(Guard):
         return self._due(self._period(now), answers=False)
 
     def _period(self, now: float) -> list[float]:
-        """Process the sample, and return the torques (n,)."""
+        """Process the sample, and return the torques in the order of ``joints``."""
         if self.engaged and self.imu is not None and (stale := self.imu.stale(now)):
             trouble = self.imu.trouble
             self.trip(now, Fault("stale", f"{trouble}; {stale}" if trouble else stale))
-        return self.advance(now)
+        torques: list[float] = self.advance(now)[self.joints].tolist()
+        return torques
 
-    def _due(self, row: list[float], *, answers: bool) -> list[float] | None:
+    def _due(self, command: list[float], *, answers: bool) -> list[float] | None:
         """Return the command of a period if it answers a message, or differs from the latest."""
-        command = [row[k] for k in self.joints]
         if command == self.latest and not (answers and self.moving):
             return None
         self.latest = command
