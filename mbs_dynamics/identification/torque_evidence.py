@@ -139,7 +139,9 @@ class Evidence:
     def _signs_of_inertia(torques: Torques) -> FloatArray:
         """Return the signs (k,) of torques of joints in motion without gravity torques, else zero.
 
-        The inertia of a joint is positive, whatever the masses and motors are.
+        The inertia of a joint is positive, whatever the masses and motors are. Joints with small
+        torques are left out: a centre of mass beside the axis, which the description does not
+        know, opposes accelerations.
         """
         if torques.joint_terms is None:
             return np.zeros(torques.measured.shape[1])
@@ -147,7 +149,10 @@ class Evidence:
         tau, inertial = (without_joint_terms(friction, x) for x in torques[2:4])
         shared, size = (tau * inertial).sum(axis=0), np.square(inertial).sum(axis=0)
         shares = shared**2 / np.maximum(np.square(tau).sum(axis=0) * size, 1e-300)
-        judged = unchanging(torques.gravity) & (shares > EXPLAINED)
+        sizes = torques.described.std(axis=0)
+        judged = (
+            unchanging(torques.gravity) & (shares > EXPLAINED) & (sizes > MATTERS * sizes.max())
+        )
         return np.where(judged, np.sign(shared), 0.0)
 
     @cached_property
