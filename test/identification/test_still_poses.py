@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE
+from identification_bench import JOINTS, TRUE, motion
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification import identify_static
+from mbs_dynamics.identification.data import Data
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 LOADED = TRUE.with_payload("tool", 2.0, (0.02, 0.0, 0.05))
@@ -167,3 +168,29 @@ def test_poses_with_the_same_gravity_torques_show_no_masses():
     tau = mbs.gravity_torques(arm, q) + 0.01 * q
     with pytest.raises(TimeSeriesError, match="same in all poses"):
         identify_static(arm, TimeSeries(np.arange(8.0), arm.joint_names, q, tau=tau))
+
+
+def in_motion(arm, change=lambda tau: tau):
+    """Return what is said of torques of an arm that moves, with friction and motor inertia."""
+    t = np.arange(0.0, 20.0, 0.02)
+    q, qd, qdd = motion(t, 3, model=arm, reach=0.6)
+    tau = mbs.inverse_dynamics(arm, q, qd, qdd) + 0.1 * np.tanh(qd / 0.05) + 0.02 * qdd
+    tau = tau * (1.0 + 0.02 * np.random.default_rng(0).normal(size=tau.shape))
+    series = TimeSeries(t, arm.joint_names, q, qd, tau=change(tau))
+    try:
+        Data.read(arm, [series])
+    except TimeSeriesError as error:
+        return str(error)
+    return ""
+
+
+def test_torques_of_joints_without_gravity_are_judged_by_inertia():
+    rails, scara = gantry(), gantry(wrist="0 0 1")
+    for arm in (rails, scara):
+        assert not in_motion(arm)
+        for joint in range(3):
+            signs = np.where(np.arange(arm.n) == joint, -1.0, 1.0)
+            said = in_motion(arm, lambda tau, signs=signs: signs * tau)
+            assert f"{arm.joint_names[joint]} have the opposite sign" in said
+        assert "all joints" in in_motion(arm, lambda tau: -tau)
+        assert "mN m" in in_motion(arm, lambda tau: 1e3 * tau)
