@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The back ends by name, and a C compiler, for tests that evaluate with each of them."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os

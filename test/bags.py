@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bags of ROS 2 for tests, without ROS."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -6,8 +6,6 @@ Functions take floats, which are taken to be exact, and return floats that are r
 end. The few that work inside the arithmetic say so.
 """
 
-from __future__ import annotations
-
 from decimal import Context, Decimal, localcontext
 from typing import Any
 

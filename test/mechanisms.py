@@ -6,8 +6,6 @@ A :class:`Mechanism` holds the numbers from which a model is made. References co
 so that what the package does to them on the way is tested as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of public functions raise an error of this package that names the argument."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 

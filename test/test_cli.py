@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mbs-dynamics command, run as users run it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as ROS users build it: with colcon, into an install space of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

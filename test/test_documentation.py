@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Examples of the documentation run, and its links have targets."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import re

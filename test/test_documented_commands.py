@@ -6,8 +6,6 @@ Commands are not run, which would need robots and recordings, but every option, 
 type, service and parameter in them must exist.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

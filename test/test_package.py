@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as a whole: headers, optional dependencies, metadata, installed files."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

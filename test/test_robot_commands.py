@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands view, info and count take every public robot, and free bodies with few joints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases import mostly_slow

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands simulate and plot: files in and out, figures, and what they refuse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close

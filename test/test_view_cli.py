@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command view, and simulate --view: addresses, files, and what they refuse."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

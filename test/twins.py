@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with joints of several degrees of freedom, and the same in Pinocchio."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 from mechanisms import pose, random_mechanism, with_mimics

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by tests of URDF: texts, poses of links, and Pinocchio's numbers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

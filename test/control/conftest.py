@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The period with all laws, which is traced once, and the numbers of its checks."""
 
-from __future__ import annotations
-
 import invariants
 import pytest
 from random_periods import MODEL

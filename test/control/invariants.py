@@ -7,8 +7,6 @@ holds; a test checks all of them. They are written with NumPy alone, from what a
 share no code with the period.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

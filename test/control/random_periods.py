@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of guarded arms, many side by side, with faults and requests at any time."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which joint_states become a state, alone or merged, and which are rejected with what reason."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from dataclasses import dataclass, field

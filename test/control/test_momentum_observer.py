@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The momentum observer against exact dynamics: silent without contact, right with one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -10,8 +10,6 @@ request are deactivated again, and those that it has deactivated stay so. Reques
 after the other, and a list waits for the end of a switch.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import types

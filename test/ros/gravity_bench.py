@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation without ROS: a robot that reports, and a clock."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from unittest import mock
 

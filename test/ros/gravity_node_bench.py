@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gravity compensation node as a process, and a driver that feeds it, for tests over DDS."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node in its own process, and a probe that communicates with it, for tests over DDS."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulator in its own process, and a probe that commands it and watches its joints."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demonstration: its plan, its acts, and the whole of it over DDS."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that start nodes where ROS 2 is missing or too old, and tables that need no ROS."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot descriptions and parameters are read from files, or refused in one line."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

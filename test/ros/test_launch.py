@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch files: what all of them share, and those of dynamics node and simulation."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

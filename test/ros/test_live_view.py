@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The source of scenes of a running robot: its messages, and those that cannot be right."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

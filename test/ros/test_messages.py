@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays to messages and back: order of components, layout, names."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each node beside its tables and its page, in this process."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

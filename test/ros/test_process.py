@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transport, start and end of a process of ROS, whatever the middleware does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

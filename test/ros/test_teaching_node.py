@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The teaching node: what it records, writes, sends and refuses."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import ExitStack

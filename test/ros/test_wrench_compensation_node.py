@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node of wrist sensors as a process of its own, over DDS: from still poses to contact."""
 
-from __future__ import annotations
-
 import signal
 import time
 

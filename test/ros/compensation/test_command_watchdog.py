@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the watchdog deactivates the controller, and what it asks for, without ROS and over DDS."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")

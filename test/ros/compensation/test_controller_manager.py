@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of the controller manager, over DDS, from callbacks of a single-threaded executor."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation without ROS: what is commanded, and what stops it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

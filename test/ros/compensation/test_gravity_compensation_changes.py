@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation without ROS: what changes while it runs, and what refuses to start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases import mostly_slow

@@ -5,8 +5,6 @@
 No message that a stranger can publish delays the commands of the node while it is enabled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gravity compensation node over DDS: what stops it, what it refuses, and how it ends."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")

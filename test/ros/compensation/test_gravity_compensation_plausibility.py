@@ -5,8 +5,6 @@
 And what it commands where states end, come in several messages, or lie near the limits.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -7,8 +7,6 @@ gravity torques that ramp out take energy out of the arm, except for those of on
 they oppose a motion that may be over.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import deque
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who holds the arm, whatever happens to controllers: without ROS, against ros2_control's rules."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity torques that are added to a position loop, which goes on holding the arm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques and tool wrench over changes of loads, settings and efforts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics node as a process of its own, over DDS: each of its paths, from start to end."""
 
-from __future__ import annotations
-
 import signal
 
 import numpy as np

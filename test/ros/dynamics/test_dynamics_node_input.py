@@ -5,8 +5,6 @@
 Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")

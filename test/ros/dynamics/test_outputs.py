@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers and messages of dynamics_node follow from the declared outputs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

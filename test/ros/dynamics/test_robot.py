@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One robot stays in force whatever comes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core of the simulator: its world against physics, its commands and its pace. No ROS here."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator as a process of its own, over DDS: it falls, it is held, it is pushed and reset."""
 
-from __future__ import annotations
-
 import signal
 import time
 
