@@ -7,12 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from made_once import made_once
-from waiting import TIMEOUT
+from waiting import TIMEOUT, wait_until
 
 pytest.importorskip("colcon_ros")
 
@@ -104,11 +103,8 @@ def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefi
     rclpy.init(context=context)
     try:
         watcher = rclpy.create_node("test_colcon_watcher", context=context)
-        deadline = time.monotonic() + TIMEOUT
-        while not watcher.count_subscribers(f"{space}/joint_states"):
-            assert node.poll() is None, node.communicate()[0]
-            assert time.monotonic() < deadline, "the node did not appear"
-            time.sleep(0.05)
+        topic = f"{space}/joint_states"
+        wait_until(lambda: watcher.count_subscribers(topic) or node.poll() is not None)
         node.send_signal(signal.SIGINT)
         output, _ = node.communicate(timeout=TIMEOUT)
         assert node.returncode == 0, output

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from urdf_reference import STATED, chain
-from waiting import TIMEOUT
+from waiting import TIMEOUT, wait_until
 
 pytest.importorskip("viser")
 
@@ -124,9 +124,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     file = tmp_path / "motion.npz"
     given = ("simulate", "arm7", "--q", "joint2=1", "--duration", 0.2, "--out", file)
     with command(*given, "--view", "--port", 0) as (process, _):
-        end = time.monotonic() + TIMEOUT
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until(file.exists)
         time.sleep(0.5)
         assert process.poll() is None  # plays it now
         process.send_signal(signal.SIGINT)

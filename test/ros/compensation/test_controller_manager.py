@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of the controller manager, over DDS, from callbacks of a single-threaded executor."""
 
-import time
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -15,7 +13,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
-from waiting import TIMEOUT
+from waiting import wait_until
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
@@ -58,10 +56,7 @@ class Bench:
         return made
 
     def until(self, condition):
-        end = time.monotonic() + TIMEOUT
-        while not condition():
-            assert time.monotonic() < end, "what was waited for did not come"
-            self.executor.spin_once(timeout_sec=0.05)
+        wait_until(condition, lambda: self.executor.spin_once(timeout_sec=0.05))
 
     def run(self, coroutine):
         """Return the result of a coroutine, run by the executor."""
