@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -21,6 +22,13 @@ Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 REST = np.zeros(7)
 G = mbs.gravity_torques(MODEL, Q)
 PERIOD = 0.01
+COM = (0.0, 0.02, 0.05)
+"""Centre of mass of a load, in its link."""
+
+
+def load(mass, link="tool", com=COM):
+    """Return a point mass on a link."""
+    return LinkLoad(link, mass, com, ((0.0,) * 3,) * 3)
 
 
 @lru_cache

@@ -10,10 +10,7 @@ from mbs_dynamics import Model
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.interface import applies, read_parameters
-from mbs_dynamics.ros.robot_description import (
-    UnknownXacroArgumentError,
-    read_robot,
-)
+from mbs_dynamics.ros.robot_description import UnknownXacroArgumentError, read_robot
 
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="name" default="rod"/>

@@ -111,10 +111,7 @@ def page_of(name):
 
 
 REQUESTED = {
-    "dynamics_node": {
-        "publish": PUBLISHED,
-        "joint_wrenches": ["joint4"],
-    },
+    "dynamics_node": {"publish": PUBLISHED, "joint_wrenches": ["joint4"]},
     "gravity_compensation_node": {"use_imu": True},
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
 }

@@ -12,14 +12,13 @@ from collections import deque
 
 import numpy as np
 import pytest
-from gravity_bench import MODEL, Bench
+from gravity_bench import MODEL, Bench, load
 from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("mujoco")
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.resources import robot_path
 from simulated import mujoco_arm as mujoco
@@ -46,9 +45,9 @@ class Loop:
         """Least and largest gravity torques since shortly before the release; None before."""
         self.recent = deque(maxlen=round(3.0 * period / STEP))
         """Gravity torques of the last three periods: states are that old when they are used."""
-        load = next(iter(bench.core.loads), None)
-        robot = bench.core.arm.model
-        self.carrying = robot.with_payload(load.link, load.mass) if load else robot
+        self.carrying = bench.core.arm.model
+        for one in bench.core.loads:
+            self.carrying = self.carrying.with_payload(one.link, one.mass)
         self.energy = self.most = 0.0
         """Energy put into the arm in J: now, and its maximum."""
 
@@ -101,10 +100,8 @@ class Loop:
             self.most = max(self.most, self.energy)
 
     def release(self):
-        self.envelope = (
-            np.min([0.0 * self.recent[0], *self.recent], axis=0),
-            np.max([0.0 * self.recent[0], *self.recent], axis=0),
-        )
+        torques = [0.0 * self.recent[0], *self.recent]
+        self.envelope = np.min(torques, axis=0), np.max(torques, axis=0)
 
 
 REPORTS = {
@@ -163,21 +160,12 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     q, qd = np.array(q), np.array(qd)
     # what no joint does faster than in its time constant, with all the others free to move
     damping = 1.0 / np.diag(mbs.inverse_mass_matrix(MODEL, q)) / slowing
-    bench = Bench(
-        damping=tuple(damping),
-        friction=(friction,) * 7,
-        friction_scale=1.0,
-        ramp_time=RAMP,
-        ramp_in_time=0.0,
-        stale_timeout=STALE,
-        max_age=0.0,
-        limit_zone=0.0,
-        on_fault=on_fault,
-    )
-    load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
-    if load:
-        bench.core.set_load(load)
-    arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))
+    times = {"ramp_time": RAMP, "ramp_in_time": 0.0, "stale_timeout": STALE, "max_age": 0.0}
+    given = {"damping": tuple(damping), "friction": (friction,) * 7, "friction_scale": 1.0}
+    bench = Bench(limit_zone=0.0, on_fault=on_fault, **times, **given)
+    if mass:
+        bench.core.set_load(load(mass, "link7", (0.0, 0.0, 0.0)))
+    arm = mujoco.MujocoArm(BARE, mujoco.Load("link7", mass) if mass else None)
     arm.model.jnt_limited[:] = 0
     arm.place(q)
     loop = Loop(arm, bench, period)

@@ -71,10 +71,7 @@ def pose_message(C, frame=""):
 
 
 def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_without_a_fault(ros):
-    with (
-        SimulatorProcess(rate=250.0, **DAMPED) as simulator,
-        Watcher(simulator) as arm,
-    ):
+    with SimulatorProcess(rate=250.0, **DAMPED) as simulator, Watcher(simulator) as arm:
         given = READY | {
             "robot_description": ARM7,
             "command_topic": simulator.topic,

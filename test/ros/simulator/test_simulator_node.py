@@ -81,10 +81,7 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
     held, clocks = mbs.gravity_torques(ARM, START), []
     given = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
     given["initial_positions"] = str(START)
-    with (
-        SimulatorProcess("-r", "/clock:=clock", **given) as process,
-        Watcher(process) as probe,
-    ):
+    with SimulatorProcess("-r", "/clock:=clock", **given) as process, Watcher(process) as probe:
         probe.node.create_subscription(Clock, "clock", clocks.append, 10)
         probe.until(lambda: len(clocks) > 20 and len(probe.states) > 50)  # nobody commands
         assert {tuple(one.position) for one in probe.states} == {tuple(START)}
