@@ -155,14 +155,9 @@ def compile_all(out):
 
 KINDS = ("generator_c", "typesupport_c", "typesupport_fastrtps_c", "generator_py")
 LIBRARIES = (
-    "rosidl_runtime_c",
-    "rosidl_typesupport_c",
-    "rosidl_typesupport_fastrtps_c",
-    "rosidl_typesupport_fastrtps_cpp",
-    "fastcdr",
-    "rcutils",
-    "rmw",
-)
+    "rosidl_runtime_c", "rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c",
+    "rosidl_typesupport_fastrtps_cpp", "fastcdr", "rcutils", "rmw",
+)  # fmt: skip
 
 
 class StandIn:
@@ -178,9 +173,8 @@ class StandIn:
         self.skipped = []
         """Controllers that a switch left without update for a control cycle or more."""
         space = node.get_namespace().rstrip("/")
-        self.nodes = [
-            Node(one, namespace=space, start_parameter_services=False) for one in controllers
-        ]
+        given = {"namespace": space, "start_parameter_services": False}
+        self.nodes = [Node(one, **given) for one in controllers]
         for one in self.nodes:  # a controller subscribes to its commands in any state
             one.create_subscription(Float64MultiArray, "~/commands", lambda _: None, 1)
         self.services = [

@@ -10,7 +10,6 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.robot_description import model_of
@@ -39,14 +38,8 @@ def parsed_once(text):
 
 def settings(kind=GravityCompensationSettings, **values):
     """Return settings of a node under which the arm can be enabled, except for what is given."""
-    given = {
-        "joints": JOINTS,
-        "compensates_itself": False,
-        "ramp_time": 1.0,
-        "ramp_in_time": 1.0,
-        "stale_timeout": 0.2,
-    }
-    return kind(**(given | values))
+    times = {"ramp_time": 1.0, "ramp_in_time": 1.0, "stale_timeout": 0.2}
+    return kind(**({"joints": JOINTS, "compensates_itself": False} | times | values))
 
 
 class Bench:
@@ -76,10 +69,8 @@ class Bench:
 
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
-        once = mock.patch.object(
-            gravity_compensator, "model_of", lambda text, **_: parsed_once(text)
-        )
-        with once:
+        parse = "mbs_dynamics.ros.compensation.gravity_compensator.model_of"
+        with mock.patch(parse, lambda text, **_: parsed_once(text)):
             return self.core.adopt(self.now)
 
     def note(self, command):
@@ -91,10 +82,8 @@ class Bench:
         """Send one state now; return the answer."""
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
-        positions, velocities = list(map(float, q)), list(map(float, qd))
-        answer = self.core.receive(
-            list(names), positions, velocities, efforts, stamp=stamp, now=self.now
-        )
+        given = list(names), list(map(float, q)), list(map(float, qd)), efforts
+        answer = self.core.receive(*given, stamp=stamp, now=self.now)
         self.note(answer.command)
         return answer
 

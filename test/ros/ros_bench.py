@@ -53,14 +53,9 @@ class NodeProcess:
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = subprocess.Popen(
-            command,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-            start_new_session=True,
-        )
+        given = {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONFAULTHANDLER": "1"}}
+        output = {"stdout": self._log, "stderr": subprocess.STDOUT}
+        self.process = subprocess.Popen(command, start_new_session=True, **given, **output)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
@@ -109,16 +104,11 @@ class Probe:
         self._beside = beside
         self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
-        self._description = self.node.create_publisher(String, "robot_description", LATCHED)
-        self._joint_states = self.node.create_publisher(
-            JointState, "joint_states", qos_profile_sensor_data
-        )
-        self._gravity = self.node.create_publisher(
-            Vector3Stamped, f"{node_process.name}/gravity", 1
-        )
-        self._payload = self.node.create_publisher(
-            InertiaStamped, f"{node_process.name}/payload", 1
-        )
+        publisher, name = self.node.create_publisher, node_process.name
+        self._description = publisher(String, "robot_description", LATCHED)
+        self._joint_states = publisher(JointState, "joint_states", qos_profile_sensor_data)
+        self._gravity = publisher(Vector3Stamped, f"{name}/gravity", 1)
+        self._payload = publisher(InertiaStamped, f"{name}/payload", 1)
         self.latest = {}
         self._answers = {}
         """By stamp in ns: what was heard with it, by topic."""
@@ -230,11 +220,8 @@ class Probe:
 
     def state(self, names, positions, velocities=()):
         """Return a state with a stamp of its own, now."""
-        message = JointState(
-            name=list(names),
-            position=np.asarray(positions, float).tolist(),
-            velocity=np.asarray(velocities, float).tolist(),
-        )
+        q, qd = (np.asarray(x, float).tolist() for x in (positions, velocities))
+        message = JointState(name=list(names), position=q, velocity=qd)
         self.latest_stamp = max(self.latest_stamp + 1, time.time_ns())
         message.header.stamp = time_of(self.latest_stamp)
         return message
