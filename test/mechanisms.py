@@ -61,14 +61,8 @@ class Mechanism:
     @cached_property
     def model(self) -> Model:
         """The model, its bodies named body1, body2, ..., its joints joint1, joint2, ..."""
-        made = Model.from_screws(
-            self.parents,
-            self.homes,
-            self.screws,
-            self.inertias,
-            frame="body_fixed",
-            gravity=self.gravity,
-        )
+        numbers = self.parents, self.homes, self.screws, self.inertias
+        made = Model.from_screws(*numbers, frame="body_fixed", gravity=self.gravity)
         if self.coordinate == tuple(range(self.nb)):
             return made
         owner = {k: f"joint{self.coordinate.index(k) + 1}" for k in range(self.n)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 from robots import NAMELESS, all_files, robot
-from urdf_reference import load
+from urdf_reference import joint, link, load, urdf
 
 from mbs_dynamics.cli import main
 from mbs_dynamics.view.posing import slider_ends
@@ -86,15 +86,14 @@ TREES = {
 
 def tree(joints):
     """Return a URDF of bodies on the first one, with limits of many digits that exclude zero."""
-    text = '<robot name="r"><link name="world"/>'
+    elements = [link("world", "")]
     limit = '<limit lower="0.3490658503988659" upper="1.5707963267948966" effort="1" velocity="1"/>'
     for k, kind in enumerate(joints):
+        more = f'<origin xyz="{0.2 * k} 0 0"/><axis xyz="{" ".join(map(str, np.eye(3)[k % 3]))}"/>'
+        more += limit if kind in ("revolute", "prismatic") else ""
         on = "world" if k == 0 else "b0"
-        text += f'<link name="b{k}">{INERTIAL}</link><joint name="j{k}" type="{kind}">'
-        text += f'<parent link="{on}"/><child link="b{k}"/><origin xyz="{0.2 * k} 0 0"/>'
-        text += f'<axis xyz="{k % 3 == 0:d} {k % 3 == 1:d} {k % 3 == 2:d}"/>'
-        text += f"{limit if kind in ('revolute', 'prismatic') else ''}</joint>"
-    return text + "</robot>"
+        elements += [link(f"b{k}", INERTIAL), joint(f"j{k}", on, f"b{k}", kind, more)]
+    return urdf(*elements)
 
 
 @pytest.mark.long

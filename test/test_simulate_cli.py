@@ -104,10 +104,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--q", "elbow=1"], "no joint 'elbow'"),
-        (
-            ["--q", "1", "2"],
-            "--q takes JOINT=VALUE of any joints, or 7 values, those of joint1, joint2,",
-        ),
+        (["--q", "1", "2"], "--q takes JOINT=VALUE of any joints, or 7 values, those of joint1,"),
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
         (["--every", "0"], "every must be an integer of at least 1"),

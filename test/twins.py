@@ -131,17 +131,9 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         other.addFrame(pin.Frame(f"body{i}", k, at, pin.FrameType.OP_FRAME))
         turn = np.kron([[0, 1], [1, 0]], np.eye(3))  # angular part first
         M = turn @ at.inverse().act(inertia).matrix() @ turn
-        connections.append(
-            Connection(
-                name=f"joint{i}",
-                joint=motion,
-                body=f"body{i}",
-                M_body=M,
-                parent=None if parent < 0 else f"body{parent}",
-                S_parent=S_parent,
-                S_body=S_body,
-            )
-        )
+        given = {"name": f"joint{i}", "joint": motion, "body": f"body{i}", "M_body": M}
+        on = {"parent": f"body{parent}" if parent >= 0 else None, "S_parent": S_parent}
+        connections.append(Connection(**given, **on, S_body=S_body))
     model = Model.from_joints(connections, gravity=other.gravity.linear)
     return Twin(model, other)
 

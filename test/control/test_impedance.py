@@ -20,14 +20,8 @@ from simulated.guarded_bench import MODEL as LINKS
 MODEL = LINKS.with_armature(dict.fromkeys(LINKS.joint_names, ARMATURE))
 TOOL, NAMES = "tool", MODEL.joint_names
 IDEAL = {"model": MODEL, "noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "latency": 0.0}
-AT_ONCE = {
-    "reference_velocity": 100.0,
-    "reference_acceleration": 1e4,
-    "reference_linear_velocity": 100.0,
-    "reference_linear_acceleration": 1e4,
-    "reference_angular_velocity": 100.0,
-    "reference_angular_acceleration": 1e4,
-}
+AT_ONCE = {f"reference_{kind}velocity": 100.0 for kind in ("", "linear_", "angular_")}
+AT_ONCE |= {f"reference_{kind}acceleration": 1e4 for kind in ("", "linear_", "angular_")}
 """Limits with which references jump."""
 
 

@@ -28,19 +28,9 @@ JOINTS = ("shoulder", "elbow", "wrist")
 SECOND = 1_000_000_000
 
 
-def floats(values):
-    return array("d", values)
-
-
 def read(joints, names, positions, velocities=(), efforts=(), stamp=SECOND, received=0.0):
-    return joints.read(
-        list(names),
-        floats(positions),
-        floats(velocities),
-        floats(efforts),
-        stamp=stamp,
-        received=received,
-    )
+    arrays = [array("d", values) for values in (positions, velocities, efforts)]
+    return joints.read(list(names), *arrays, stamp=stamp, received=received)
 
 
 def accepted(*args, **kwargs):
