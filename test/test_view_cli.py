@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from backends import run_python
 from urdf_reference import STATED, chain
 from waiting import TIMEOUT, wait_until
 
@@ -147,7 +148,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
 def test_what_is_not_installed_is_named(missing, arguments, words):
     code = f"import sys; sys.modules[{missing!r}] = None; from mbs_dynamics.cli import main; "
     code += f"sys.exit(main(['view', *{arguments!r}]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = run_python(code)
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
