@@ -43,14 +43,9 @@ def test_the_plan_asks_nothing_impossible(name):
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "mbs_dynamics.cli", "demo", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT,
-        cwd=Path(__file__).parents[2],
-    )
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "demo", *arguments]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.run(command, timeout=TIMEOUT, cwd=Path(__file__).parents[2], **output)
 
 
 @pytest.mark.serial  # a robot at 500 Hz, in real time

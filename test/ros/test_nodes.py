@@ -17,6 +17,7 @@ from gravity_bench import JOINTS, REST, Q
 from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from mbs_dynamics.control.force_calibration import Calibration
 from mbs_dynamics.errors import MbsError
@@ -131,9 +132,7 @@ def test_parameters_topics_services_and_diagnostics_are_as_declared_and_document
     interface = interface_of(name)
     callbacks = {Path(one.topic_name).name: one.callback for one in node.subscriptions}
     if "robot_description" in callbacks:
-        callbacks["robot_description"](
-            message_type("std_msgs/msg/String")(data=ARM7.read_text("utf-8"))
-        )
+        callbacks["robot_description"](String(data=ARM7.read_text("utf-8")))
         node._on_time() if name.startswith("gravity") else None
         message = JointState(name=JOINTS, position=Q, velocity=REST, effort=REST)
         message.header.stamp = node.get_clock().now().to_msg()

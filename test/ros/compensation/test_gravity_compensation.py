@@ -261,12 +261,8 @@ def test_enabling_after_a_fault_that_holds_begins_at_the_held_torques():
 
 def test_the_law():
     values = np.arange(1.0, 8.0)
-    bench = Bench(
-        gravity_scale=tuple(0.1 * values),
-        damping=tuple(values),
-        friction=(-1.0, 0.5, *(0.0,) * 5),
-        friction_scale=0.8,
-    ).enabled()
+    given = {"gravity_scale": tuple(0.1 * values), "damping": tuple(values), "friction_scale": 0.8}
+    bench = Bench(friction=(-1.0, 0.5, *(0.0,) * 5), **given).enabled()
     qd = 0.01 * values[::-1]
     bench.run(0.1, Q, qd)
     rubbed = 0.8 * np.array([MODEL.joints[0].friction, 0.5, 0, 0, 0, 0, 0])
@@ -275,15 +271,12 @@ def test_the_law():
 
 
 def test_effort_limits_hold_and_are_said():
-    limits = (0.0, 200.0, *(0.0,) * 5)
-    bench = Bench(effort_limits=limits, effort_scale=0.05)
-    bench.enabled(q=0.0 * Q)
-    limits = [0.05 * joint.limits.effort for joint in MODEL.joints]
-    limits[1] = 10.0
+    bench = Bench(effort_limits=(0.0, 200.0, *(0.0,) * 5), effort_scale=0.05).enabled(q=0.0 * Q)
+    limits = np.where(np.arange(7) == 1, 10.0, 0.05 * MODEL.effort_limits)
     bench.move(0.0 * Q, Q, 1.9)
     bench.run(0.1)
     assert bench.state == "enabled"
-    np.testing.assert_allclose(bench.torques[-1], np.clip(G, -np.array(limits), limits), atol=1e-12)
+    np.testing.assert_allclose(bench.torques[-1], np.clip(G, -limits, limits), atol=1e-12)
     assert bench.core.arm.state_record.saturated_since[1] < math.inf
     bench.run(0.6)
     assert bench.fault == "saturated"

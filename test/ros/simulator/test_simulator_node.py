@@ -25,12 +25,8 @@ pytestmark = pytest.mark.usefixtures("ros")
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 TEXT = SMOOTH.read_text(encoding="utf-8")
 START = [0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4]
-EXACT = {
-    "robot_description": SMOOTH,
-    "joint_damping": "[0.0]",
-    "initial_positions": str(START),
-    "brakes": False,
-}
+EXACT = {"robot_description": SMOOTH, "joint_damping": "[0.0]", "initial_positions": str(START)}
+EXACT |= {"brakes": False}
 
 
 def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
@@ -55,11 +51,8 @@ def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
 
         probe.until(is_held, again=hold)
         # a push shows in the speed
-        still = np.abs(probe.qd).max()
-        probe.until(
-            lambda: np.abs(probe.qd).max() > 2.0 * still + 0.5,
-            again=lambda: probe.push("link4", (40.0, 0.0, 0.0)),
-        )
+        still, push = np.abs(probe.qd).max(), lambda: probe.push("link4", (40.0, 0.0, 0.0))
+        probe.until(lambda: np.abs(probe.qd).max() > 2.0 * still + 0.5, again=push)
         # a load is taken up, and said
         probe.until(
             lambda: probe.value_of("simulation", "payloads") == "2 kg at tool",
