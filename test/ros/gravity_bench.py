@@ -31,9 +31,9 @@ def load(mass, link="tool", com=COM):
 
 
 @lru_cache
-def parsed_once(text):
+def parsed_once(text, loads):
     """Return the model of a description; the same one each time, with the kernels it has."""
-    return model_of(text)
+    return model_of(text, loads=loads)
 
 
 def settings(kind=GravityCompensationSettings, **values):
@@ -70,7 +70,7 @@ class Bench:
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
         parse = "mbs_dynamics.ros.compensation.gravity_compensator.model_of"
-        with mock.patch(parse, lambda text, **_: parsed_once(text)):
+        with mock.patch(parse, lambda text, loads: parsed_once(text, tuple(loads))):
             return self.core.adopt(self.now)
 
     def note(self, command):
