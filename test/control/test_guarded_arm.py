@@ -119,9 +119,6 @@ def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
     assert loop.arm.fault is None
 
 
-# -- efforts that end ------------------------------------------------------------------------------
-
-
 def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
     loop = Loop().enabled()
     loop.bus.faults.append(nan(MOTOR, fields=("effort",)))

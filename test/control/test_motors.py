@@ -261,9 +261,6 @@ def test_tables_of_arms_are_read_and_convert_both_ways(file):
     assert file.name in (ARMS.parents[1] / "docs/how_to/motor_bus_arms.md").read_text()
 
 
-# -- the simulated bus -----------------------------------------------------------------------------
-
-
 def test_the_simulated_arm_has_the_dynamics_of_the_model():
     theirs = mujoco_of(ARM, ARM.joint_names, {})
     data = mujoco.MjData(theirs)

@@ -140,9 +140,6 @@ def test_torques_begin_at_the_measured_efforts():
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
-# -- speeds ----------------------------------------------------------------------------------------
-
-
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(PERIOD, Q, -1.4 * MODEL.velocity_limits * ONE[6])
@@ -264,9 +261,6 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.fault.reason.startswith("no valid state of gripper for 0.50")
-
-
-# -- settling --------------------------------------------------------------------------------------
 
 
 def test_settling_damps_the_momentum_and_fades_out():
