@@ -148,23 +148,6 @@ def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     assert worst < 1e-5
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("frequency", [0.0, 4.0])
-def test_the_posture_returns_without_a_motion_of_the_link(frequency):
-    loop = Loop(cartesian(1000.0, posture_frequency=frequency), **IDEAL).enabled(2.0)
-    q, C = loop.bus.q, pose_of(loop.bus.q)
-    J = mbs.jacobian(MODEL, q, TOOL, representation="hybrid")
-    null = np.linalg.svd(J)[2][-1]
-    loop.bus.push[:] = 4.0 * mbs.mass_matrix(MODEL, q) @ null
-    loop.run(0.5)
-    pushed = null @ (loop.bus.q - q)
-    loop.bus.push[:] = 0.0
-    off = recorded(loop, 2.0, 0.004, lambda loop: np.linalg.norm((pose_of(loop.bus.q) - C)[:3, 3]))
-    assert pushed > 0.05
-    assert (null @ (loop.bus.q - q) < 0.1 * pushed) == (frequency > 0.0)
-    assert off.max() < 1e-3
-
-
 # -- modes and references --------------------------------------------------------------------------
 
 MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesian": cartesian()}
