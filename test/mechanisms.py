@@ -69,13 +69,9 @@ class Mechanism:
         bodies = []
         for i, body in enumerate(made.bodies):
             k = self.coordinate[i]
-            joint = replace(
-                body.joint,
-                coordinate=k,
-                mimics=None if self.coordinate.index(k) == i else owner[k],
-                ratio=float(self.ratio[i]),
-                offset=float(self.offset[i]),
-            )
+            mimics = None if self.coordinate.index(k) == i else owner[k]
+            numbers = {"ratio": float(self.ratio[i]), "offset": float(self.offset[i])}
+            joint = replace(body.joint, coordinate=k, mimics=mimics, **numbers)
             bodies.append(replace(body, joint=joint))
         return Model(made.name, tuple(bodies), self.gravity)
 
@@ -145,18 +141,11 @@ def random_mechanism(
         for p in points:
             tensors[i] += masses[i] / 5 * (p @ p * np.eye(3) - np.outer(p, p))
     make_pose, make_screw = (aligned_pose, aligned_screw) if aligned else (pose, screw)
-    return Mechanism(
-        tuple(parents),
-        np.array([make_pose(rng) for _ in parents]),
-        np.array([make_screw(rng, kinds[i % len(kinds)]) for i in range(nb)]),
-        masses,
-        rng.uniform(-0.2, 0.2, (nb, 3)),
-        tensors,
-        rng.uniform(-1.0, 1.0, 3) * 9.81,
-        tuple(range(nb)),
-        np.ones(nb),
-        np.zeros(nb),
-    )
+    homes = np.array([make_pose(rng) for _ in parents])
+    screws = np.array([make_screw(rng, kinds[i % len(kinds)]) for i in range(nb)])
+    coms, gravity = rng.uniform(-0.2, 0.2, (nb, 3)), rng.uniform(-1.0, 1.0, 3) * 9.81
+    coordinates = tuple(range(nb)), np.ones(nb), np.zeros(nb)
+    return Mechanism(tuple(parents), homes, screws, masses, coms, tensors, gravity, *coordinates)
 
 
 def with_mimics(

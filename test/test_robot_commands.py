@@ -15,28 +15,20 @@ pytest.importorskip("viser")
 
 ROBOTS = [name for name in all_files() if name not in NAMELESS]
 
-QUICK = [
-    name
-    for name in ROBOTS
-    if name.endswith(
-        (
-            "/borinot_flying_arm_2.urdf",
-            "/double_pendulum_continuous.urdf",
-            "/finger_edu.urdf",
-            "/hyq_no_sensors.urdf",  # has a joint called floating_base, as A1 has
-            "/iris_simple.urdf",  # one body without joints, as quadrotor_base
-            "/kinova.urdf",  # zero is outside of limits with many digits
-            "/quadrotor_base.urdf",
-        )
-    )
-]
+CHOSEN = (
+    "/hyq_no_sensors.urdf",  # has a joint called floating_base, as A1 has
+    "/iris_simple.urdf", "/quadrotor_base.urdf",  # one body without joints
+    "/kinova.urdf",  # zero is outside of limits with many digits
+    "/borinot_flying_arm_2.urdf", "/double_pendulum_continuous.urdf", "/finger_edu.urdf",
+)  # fmt: skip
+QUICK = [name for name in ROBOTS if name.endswith(CHOSEN)]
 """Arms, legs, quadrotors and pendulums, some of which could not be shown once."""
 
 OPENED = [(name, base) for base in ((), ("--floating-base",)) for name in ROBOTS]
 OPENED_QUICKLY = [
     (name, base)
     for name, base in OPENED
-    if name in QUICK and (not base or name.endswith(("/hyq_no_sensors.urdf", "/iris_simple.urdf")))
+    if name in QUICK and (not base or name.endswith(CHOSEN[:2]))
 ]
 
 needs_robots = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not installed")

@@ -117,13 +117,6 @@ def mimic(of, multiplier=None, offset=None):
 
 def tree():
     """a - b - c - d - e, where c carries the arm f - g and the fixed link h."""
-    return urdf(
-        *map(link, "abcdefgh"),
-        joint("ab", "a", "b"),
-        joint("bc", "b", "c"),
-        joint("cd", "c", "d", "fixed"),
-        joint("de", "d", "e"),
-        joint("cf", "c", "f"),
-        joint("fg", "f", "g", "fixed"),
-        joint("ch", "c", "h", "fixed"),
-    )
+    kinds = dict.fromkeys(("ab", "bc", "cd", "de", "cf", "fg", "ch"), "revolute")
+    kinds |= dict.fromkeys(("cd", "fg", "ch"), "fixed")
+    return urdf(*map(link, "abcdefgh"), *(joint(x, *x, kind) for x, kind in kinds.items()))

@@ -28,29 +28,16 @@ from std_msgs.msg import Float64MultiArray
 
 PACKAGE = "controller_manager_msgs"
 INTERFACES = {
-    "msg/ChainConnection.msg": """
-        string name
-        string[] reference_interfaces""",
-    "msg/ControllerState.msg": """
-        string name
-        string state
-        string type
-        string[] required_command_interfaces
-        controller_manager_msgs/ChainConnection[] chain_connections""",
-    "srv/ListControllers.srv": """
-        ---
-        controller_manager_msgs/ControllerState[] controller""",
-    "srv/SwitchController.srv": """
-        string[] activate_controllers
-        string[] deactivate_controllers
-        int32 strictness
-        int32 STRICT=2
-        bool activate_asap
-        builtin_interfaces/Duration timeout
-        ---
-        bool ok
-        string message""",
+    "msg/ChainConnection.msg": "string name; string[] reference_interfaces",
+    "msg/ControllerState.msg": "string name; string state; string type; "
+    "string[] required_command_interfaces; "
+    "controller_manager_msgs/ChainConnection[] chain_connections",
+    "srv/ListControllers.srv": "---; controller_manager_msgs/ControllerState[] controller",
+    "srv/SwitchController.srv": "string[] activate_controllers; string[] deactivate_controllers; "
+    "int32 strictness; int32 STRICT=2; bool activate_asap; builtin_interfaces/Duration timeout; "
+    "---; bool ok; string message",
 }
+"""Fields of messages, one a line there."""
 USED = ("builtin_interfaces", "service_msgs")
 GENERATORS = ("rosidl_generator_c", "rosidl_typesupport_fastrtps_c")
 
@@ -100,7 +87,7 @@ def generate(out):
     for name, text in INTERFACES.items():
         path = out / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(map(str.strip, text.splitlines())), encoding="utf-8")
+        path.write_text(text.replace("; ", "\n"), encoding="utf-8")
         convert_to_idl(out, PACKAGE, Path(name), out)
     idl = [str(Path(name).with_suffix(".idl")) for name in INTERFACES]
 
