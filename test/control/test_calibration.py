@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from robots import all_files, robot
 
 import mbs_dynamics as mbs
@@ -60,21 +61,13 @@ class Case:
 
     def table(self, **changes):
         """The true table, but for changes."""
-        rows = {
-            name: {
-                "motor": f"m{k}",
-                "sign": int(self.sign[k]),
-                "zero": float(self.zero[k] * self.unit[k]),
-                "position_per_radian": float(self.unit[k]),
-                "command_per_newton_metre": float(self.command[k]),
-                "feedback_per_newton_metre": float(self.feedback[k]),
-                "limit": 50.0,
-                "kp": 3.0,
-                "kd": 0.5,
-            }
-            | changes
-            for k, name in enumerate(self.model.joint_names)
-        }
+        numbers = {"position_per_radian": self.unit, "zero": self.zero * self.unit}
+        numbers |= {"command_per_newton_metre": self.command}
+        numbers |= {"feedback_per_newton_metre": self.feedback}
+        rows = {}
+        for k, name in enumerate(self.model.joint_names):
+            row = {"motor": f"m{k}", "sign": int(self.sign[k]), "limit": 50.0, "kp": 3.0, "kd": 0.5}
+            rows[name] = row | {key: float(x[k]) for key, x in numbers.items()} | changes
         return Motors({"when_silent": "hold", "max_age": 0.1, "motors": rows}, self.model)
 
     @property
@@ -101,21 +94,13 @@ class Case:
             assert abs(one.feedback / self.feedback[k] - 1.0) < deviations * one.feedback_error, one
             if one.zero:
                 assert abs(one.zero / one.position_per_radian - self.zero[k]) < zero[k], one
-        assert {one.joint for one in found.joints} | set(found.unseen) == set(
-            self.model.joint_names
-        )
+        joints = {one.joint for one in found.joints} | set(found.unseen)
+        assert joints == set(self.model.joint_names)
         return len(found.joints)
 
 
-def seeds(count, quick):
-    return [
-        *range(quick),
-        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count)),
-    ]
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("seed", seeds(100, 6))
+@pytest.mark.parametrize("seed", mostly_slow(range(100), range(6)))
 def test_no_sign_or_factor_of_random_motors_is_wrong(seed):
     for name, seen in zip(ARMS, (5, 5, 2), strict=False):
         case = Case(name, seed)
@@ -127,7 +112,7 @@ def test_no_sign_or_factor_of_random_motors_is_wrong(seed):
     heavy.check(calibrate(heavy.model, poses), deviations=10.0)  # the signs are right even so
 
 
-@pytest.mark.parametrize("seed", seeds(20, 2))
+@pytest.mark.parametrize("seed", mostly_slow(range(20), range(2)))
 def test_zeros_are_found_where_the_signs_of_positions_are_known(seed):
     case = Case("arm7", seed, zero=0.4, poses=20)
     poses = Poses(positions=case.raw, efforts=case.efforts)
@@ -267,15 +252,13 @@ def test_nonsense_is_refused(kind, tmp_path, capsys):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("seed", seeds(10, 2))
+@pytest.mark.parametrize("seed", mostly_slow(range(10), range(2)))
 def test_efforts_that_do_not_follow_gravity_show_no_joint(seed):
     case = Case("arm7", seed)
     rng = np.random.default_rng(seed)
     for efforts in (rng.normal(size=case.q.shape), 0.0 * case.q, np.ones_like(case.q)):
-        found = calibrate(
-            case.model, Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts))
-        )
-        assert found.joints == ()
+        poses = Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts))
+        assert calibrate(case.model, poses).joints == ()
 
 
 @pytest.mark.parametrize("mass", [0.1, 0.2, 2.0])

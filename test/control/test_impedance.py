@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
@@ -64,17 +65,12 @@ def mode_of(law, q):
     return modes[:, order[1]].real, np.sqrt(w2.real[order[1]])
 
 
+QUICK = [(joint, 0.7), (cartesian, 0.3), (cartesian, 1.0)]
+SLOW = [(joint, 0.3), (joint, 1.0), (cartesian, 0.7)]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("law", "ratio"),
-    [
-        (joint, 0.7),
-        (cartesian, 0.3),
-        (cartesian, 1.0),
-        *(pytest.param(joint, ratio, marks=pytest.mark.slow) for ratio in (0.3, 1.0)),
-        pytest.param(cartesian, 0.7, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("law", "ratio"), mostly_slow(QUICK + SLOW, QUICK))
 def test_a_step_of_1_cm_settles_with_the_damping_ratio_that_is_set(law, ratio):
     """The overshoot of a mode is exp(-pi zeta / sqrt(1 - zeta^2))."""
     made = joint(200.0, ratio) if law is joint else cartesian(500.0, ratio)
@@ -93,13 +89,11 @@ def test_a_step_of_1_cm_settles_with_the_damping_ratio_that_is_set(law, ratio):
         mode *= 0.01 / np.linalg.norm(mode[3:])
         target = se3.pose(so3.exp(mode[:3]) @ C[:3, :3], C[:3, 3] + mode[3:])
         loop.arm.aim(loop.now, PoseTarget(target))
-    way = recorded(
-        loop,
-        15.0 / w,
-        0.001,
-        lambda loop: loop.bus.q - q if law is joint else pose_of(loop.bus.q)[:3, 3] - C[:3, 3],
-    )
-    along = mode if law is joint else mode[3:]
+
+    def moved_by(loop):
+        return loop.bus.q - q if law is joint else pose_of(loop.bus.q)[:3, 3] - C[:3, 3]
+
+    way, along = recorded(loop, 15.0 / w, 0.001, moved_by), mode if law is joint else mode[3:]
     share = way @ along / (along @ along)
     expected = np.exp(-np.pi * ratio / np.sqrt(1.0 - ratio**2)) if ratio < 1.0 else 0.0
     assert share.max() - 1.0 == pytest.approx(expected, abs=0.03)
@@ -314,9 +308,7 @@ SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "o
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in EVENTS)]
-)
+@pytest.mark.parametrize("name", mostly_slow(EVENTS, SOME))
 @pytest.mark.parametrize("law", [MODES["joint"], MODES["cartesian"]], ids=["joint", "cartesian"])
 def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, name):
     event = EVENTS[name]

@@ -8,6 +8,7 @@ import inspect
 import invariants
 import numpy as np
 import pytest
+from cases import mostly_slow
 from invariants import LEGAL
 from random_periods import PERIOD, Histories, N, settings
 
@@ -56,9 +57,7 @@ def violated(layouts, seed, count, steps):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
-)
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [0]))
 def test_invariants_hold_in_a_million_random_periods(layouts, seed):
     assert violated(layouts, seed, 1000, 1000) is None
 

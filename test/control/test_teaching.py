@@ -157,9 +157,8 @@ def test_files_hold_the_trajectory(kind, tmp_path):
     again = Trajectory.of(again)
     assert again.names == NAMES
     for x in np.linspace(0.01, trajectory.duration - 0.01, 50):
-        np.testing.assert_allclose(
-            again.at(again.times[0] + x).positions, trajectory.at(x).positions, atol=1e-4
-        )
+        found = again.at(again.times[0] + x).positions
+        np.testing.assert_allclose(found, trajectory.at(x).positions, atol=1e-4)
 
 
 # -- how well an arm repeats what it was taught ----------------------------------------------------
@@ -170,10 +169,8 @@ STIFFNESS = (1200.0, 1200.0, 900.0, 900.0, 450.0, 300.0, 240.0)
 
 
 def arm(model, q, law, log=None, **limits):
-    loop = Loop(
-        law, model=model, q=q, friction=FRICTION, damping=DAMPING, limits={"log": log} | limits
-    )
-    return loop.enabled()
+    resistance = {"friction": FRICTION, "damping": DAMPING}
+    return Loop(law, model=model, q=q, limits={"log": log} | limits, **resistance).enabled()
 
 
 def played(loop, trajectory):
