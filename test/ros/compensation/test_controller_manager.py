@@ -82,12 +82,11 @@ def bench(request):
 
 def test_lists_controllers_with_joints_in_their_order_and_reads_how_one_starts(bench):
     stand_in = bench.stand_in()
+    kind = "some/Controller"
     assert bench.run(bench.manager.list()) == [
-        Controller("efforts", "inactive", "some/Controller", ("a/effort", "b/effort")),
-        Controller(
-            "holder", "active", "some/Controller", ("chained/a", "b/position"), ("chained",)
-        ),
-        Controller("chained", "active", "some/Controller", ("a/position",)),
+        Controller("efforts", "inactive", kind, ("a/effort", "b/effort")),
+        Controller("holder", "active", kind, ("chained/a", "b/position"), ("chained",)),
+        Controller("chained", "active", kind, ("a/position",)),
     ]
     for value in (True, False):
         stand_in.starts_from_command = value

@@ -219,13 +219,11 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
     for representation in ("hybrid", "body_fixed", "spatial"):
         bench.set(representation=representation)
         bench.send()
-        twist, com, gravity = (
-            bench.published[x][0] for x in ("twist/tool", "center_of_mass", "gravity_torques")
-        )
-        assert com.header.frame_id == "left/base_link"
         resolved = "left/tool" if representation == "body_fixed" else "left/base_link"
-        assert twist.header.frame_id == resolved
-        assert gravity.header.frame_id == "left/base_link"  # for the Effort display of RViz
+        frames = {x: bench.published[x][0].header.frame_id for x in bench.published}
+        assert frames["twist/tool"] == resolved
+        assert frames["center_of_mass"] == "left/base_link"
+        assert frames["gravity_torques"] == "left/base_link"  # for the Effort display of RViz
     model = MODEL.with_payload("tool", 1.5, (0.0, 0.02, 0.05)).loaded()
     for frame, mass in (("left/tool", 0.5), ("tool", 0.7)):
         message = InertiaStamped()
@@ -304,12 +302,8 @@ def test_servo_goals_lead_a_trajectory_more_and_more_and_are_limited_and_reporte
     bench = asked(publish=[""], servos_file=file, **{"loads.link7": [1.0, 0.0, 0.0, 0.0]})
     arm = PositionArm.read(file, MODEL.with_payload("link7", 1.0))
     q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
-    points = [
-        JointTrajectoryPoint(
-            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
-        )
-        for k in range(3)
-    ]
+    state = {"positions": q, "velocities": qd, "accelerations": 0.0 * q}
+    points = [JointTrajectoryPoint(**state, time_from_start=Duration(sec=k)) for k in range(3)]
     trajectory = JointTrajectory(joint_names=JOINTS, points=points)
     bench.receive("dynamics_node/desired_trajectory", trajectory)
     (answer,) = bench.published["servo_trajectory"]
