@@ -129,9 +129,6 @@ def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
     assert "joint2" in said[0]
 
 
-# -- laws ------------------------------------------------------------------------------------------
-
-
 def test_a_law_of_the_user_replaces_gravity_compensation():
     """A spring to a posture, as an example: the arm goes there."""
     goal = Q + np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -172,9 +169,6 @@ def test_a_law_that_fails_is_a_fault_that_names_it_and_drives_hold(returned, sai
     assert loop.bus.moved < 0.05
 
 
-# -- drives that cannot hold, and several arms -----------------------------------------------------
-
-
 @pytest.mark.parametrize("event", ["disable", "NaN for good"])
 def test_torques_ramp_down_where_no_drive_can_hold(event):
     loop = Loop(made=table(kp=0.0), limits={"ramp_time": 1.0}).enabled()
@@ -198,9 +192,6 @@ def test_a_fault_of_one_linked_arm_stops_the_other():
     assert other.arm.fault.kind == "linked"
     assert "stale" in other.arm.fault.reason
     assert other.command.mode == "hold"
-
-
-# -- events and enabling ---------------------------------------------------------------------------
 
 
 def test_each_change_is_an_event_once():

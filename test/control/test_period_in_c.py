@@ -52,10 +52,8 @@ def built(layouts, folder, precision="double"):
     export_period(layouts, settings(layouts), folder, prefix="arm", precision=precision)
     driver, library = folder / "driver.c", folder / f"{precision}.so"
     driver.write_text(DRIVER.replace("NUMBER", {"double": "double", "single": "float"}[precision]))
-    subprocess.run(
-        ["gcc", *STRICT, "-Wstack-usage=8192", "-shared", "-fPIC", "-o", library, driver, "-lm"],
-        check=True,
-    )
+    options = [*STRICT, "-Wstack-usage=8192", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *options, "-o", library, driver, "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 

@@ -44,9 +44,6 @@ def sampled(trajectory, count=5000):
     return np.swapaxes([trajectory.at(t) for t in times], 0, 1)
 
 
-# -- recordings ------------------------------------------------------------------------------------
-
-
 def changed(row, column, value):
     t, q = hand()
     whole = np.column_stack([t, q])
@@ -108,9 +105,6 @@ def test_wrapped_angles_and_joints_that_stay_are_played():
     np.testing.assert_allclose(rig.torques(q[:1, :2])[0], held, atol=1e-9)
 
 
-# -- timing ----------------------------------------------------------------------------------------
-
-
 def shares(rig, trajectory):
     """Return the largest shares of limits that a trajectory takes, by MuJoCo-checked dynamics."""
     q, qd, qdd = sampled(trajectory)
@@ -142,9 +136,6 @@ def test_postures_that_motors_cannot_hold_are_refused():
     for timing in (taught.as_taught, taught.fastest):
         with pytest.raises(MbsError, match="joint"):
             timing()
-
-
-# -- files -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)

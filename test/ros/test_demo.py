@@ -66,9 +66,6 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
     assert "Traceback" not in done.stdout
 
 
-# -- the ROS domain --------------------------------------------------------------------------------
-
-
 def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):
     quiet = domain.unused_domain()
     assert domain._is_unused(quiet)

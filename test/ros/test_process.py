@@ -120,9 +120,6 @@ def test_a_file_for_another_node_is_said(ros, tmp_path, text, problem):
     assert all(one.startswith(str(file)) and problem in one for one in found)
 
 
-# -- spinning and signals --------------------------------------------------------------------------
-
-
 class Reluctant(Node):
     """Raises an error, and takes three ticks to shut down."""
 

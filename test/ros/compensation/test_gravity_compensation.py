@@ -283,9 +283,6 @@ def test_effort_limits_hold_and_are_said():
     assert "joint4 has been at its effort limit of 5.5 for 1.0" in bench.core.fault.reason
 
 
-# -- two sources of states, and other publishers --------------------------------------------------
-
-
 FOREIGN = {
     "zeros": lambda b: b.send(np.zeros(7)),
     "zeros without velocities": lambda b: b.send(np.zeros(7), ()),

@@ -190,7 +190,7 @@ def test_an_imu_that_repeats_its_stamp_is_silent_and_stops_it():
     assert "no valid imu for" in bench.core.fault.reason
 
 
-# -- what refuses to start ------------------------------------------------------------------------
+# -- what refuses to start, or waits for rest ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,6 @@ def test_a_new_description_waits_until_the_torques_are_gone():
     bench.silence(1.1)
     assert bench.adopt()
     assert "no valid state so far of joint1" in bench.core.enable(bench.now)
-
-
-# -- settings -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("values", [{"compensates_itself": True}, {"effort_limits": (1.0,) * 7}])

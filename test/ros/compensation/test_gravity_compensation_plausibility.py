@@ -140,6 +140,9 @@ def test_torques_begin_at_the_measured_efforts():
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
+# -- damping ---------------------------------------------------------------------------------------
+
+
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(PERIOD, Q, -1.4 * MODEL.velocity_limits * ONE[6])
@@ -155,7 +158,20 @@ def test_the_velocity_filter_smooths_what_damping_takes():
         np.testing.assert_allclose(bench.torques[-1], G - 2.0 * share * qd, atol=1e-9)
 
 
-# -- damping ends with the states ------------------------------------------------------------------
+def test_settling_damps_the_momentum_and_fades_out():
+    bench = Bench(ramp_in_time=0.0)
+    bench.run(0.1)
+    bench.send(efforts=G.tolist())  # which show that the torques are right
+    assert bench.core.enable(bench.now) == ""
+    begin = bench.now
+    qd = 0.02 * np.arange(1.0, 8.0)
+    M = mbs.mass_matrix(MODEL, Q)
+    for seconds in (PERIOD, 0.5, 0.3):
+        bench.run(seconds, Q, qd)
+        gain = max(0.0, 1.0 - (bench.now - begin)) / 0.1
+        np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
+    bench.run(0.3, Q, qd)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
 def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
@@ -194,7 +210,7 @@ def test_a_fault_is_followed_with_the_states_that_are_valid():
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
 
 
-# -- age -------------------------------------------------------------------------------------------
+# -- states that are old, or come in several messages ----------------------------------------------
 
 
 def states_of_age(bench, age, seconds=0.3):
@@ -228,8 +244,6 @@ def test_states_that_grow_old_are_a_fault():
     assert bench.fault == "age"
 
 
-# -- joint states in several messages --------------------------------------------------------------
-
 TWO = ARM7.replace(
     "</robot>",
     """<link name="finger"><inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4"
@@ -261,19 +275,3 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.fault.reason.startswith("no valid state of gripper for 0.50")
-
-
-def test_settling_damps_the_momentum_and_fades_out():
-    bench = Bench(ramp_in_time=0.0)
-    bench.run(0.1)
-    bench.send(efforts=G.tolist())  # which show that the torques are right
-    assert bench.core.enable(bench.now) == ""
-    begin = bench.now
-    qd = 0.02 * np.arange(1.0, 8.0)
-    M = mbs.mass_matrix(MODEL, Q)
-    for seconds in (PERIOD, 0.5, 0.3):
-        bench.run(seconds, Q, qd)
-        gain = max(0.0, 1.0 - (bench.now - begin)) / 0.1
-        np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
-    bench.run(0.3, Q, qd)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
