@@ -107,12 +107,8 @@ def test_the_page_is_served_to_this_machine_until_ctrl_c():
         with urllib.request.urlopen(address) as answer:
             assert b"<html" in answer.read()
         port = int(address.rsplit(":")[-1])
-        others = [
-            found[4][0]
-            for found in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
-            if not found[4][0].startswith("127.")
-        ]
-        for other in others:
+        found = socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
+        for other in {one[4][0] for one in found if not one[4][0].startswith("127.")}:
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((other, port), timeout=1.0)
         process.send_signal(signal.SIGINT)

@@ -38,12 +38,8 @@ def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     assert fastest.max() < 2.0
 
 
-DEVIATIONS = {
-    "sign of a command": 2.0,
-    "command fourfold": 3.0,
-    "sign of a feedback": 2.0,
-    "feedback fourfold": 3.0,
-}
+DEVIATIONS = dict.fromkeys(("sign of a command", "sign of a feedback"), 2.0)
+DEVIATIONS |= dict.fromkeys(("command fourfold", "feedback fourfold"), 3.0)
 """Multiples of its torque by which a motor deviates after these events."""
 
 UNSEEN = 0.02

@@ -321,11 +321,6 @@ def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, n
 # -- references wait for the arm -------------------------------------------------------------------
 
 
-def stopper(loop, joint, most, stiffness=3000.0):
-    """A push that holds a joint back at ``most`` rad, like a thing in its way."""
-    loop.bus.push[joint] = -stiffness * max(0.0, loop.bus.q[joint] - most)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "stiffness"),
@@ -342,7 +337,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
         target = Trajectory(NAMES, [0.0, 2.0], [loop.bus.q, goal])
     loop.arm.aim(loop.now, target)
     for _ in range(1000):
-        stopper(loop, 0, blocked)
+        loop.bus.push[0] = -3000.0 * max(0.0, loop.bus.q[0] - blocked)  # a thing in its way
         loop.run(0.004)
         lead = loop.arm.reference.q[0] - loop.bus.q[0]
         assert lead < 0.201

@@ -231,22 +231,6 @@ def test_ramps_in_follows_and_ramps_out():
     assert len(bench.commands) == count
 
 
-def test_ramps_out_without_news_and_whatever_comes():
-    bench = Bench(on_fault="hold").enabled()
-    begin = bench.now
-    bench.core.disable(begin)
-    bench.silence(0.3)
-    np.testing.assert_allclose(bench.torques[-1], 0.7 * G, atol=1e-9)
-    for stop in STOPS.values():
-        if stop not in (lower, race):  # which take their time
-            stop(bench)
-    assert bench.state == "ramping out"
-    bench.silence(1.0)
-    assert bench.state == "disabled"
-    assert bench.times[-1] - begin <= 1.0 + PERIOD
-    assert not bench.torques[-1].any()
-
-
 def test_enabling_after_a_fault_that_holds_begins_at_the_held_torques():
     bench = Bench(on_fault="hold").enabled()
     bench.silence(0.5)
