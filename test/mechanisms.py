@@ -152,9 +152,8 @@ def with_mimics(
     mechanism: Mechanism, coordinate: Sequence[int], ratio: Sequence[float], offset: Sequence[float]
 ) -> Mechanism:
     """Return the mechanism with its joints driven by fewer coordinates."""
-    return replace(
-        mechanism, coordinate=tuple(coordinate), ratio=np.array(ratio), offset=np.array(offset)
-    )
+    numbers = {"ratio": np.array(ratio), "offset": np.array(offset)}
+    return replace(mechanism, coordinate=tuple(coordinate), **numbers)
 
 
 CHAIN = range(-1, 5)

@@ -147,9 +147,8 @@ def check_launch_arguments(words):
             assert name in known
             if name.endswith("params"):
                 given = set(yaml.safe_load(argument.partition(":=")[2]))
-                assert given <= {
-                    p.name for node in INTERFACES for p in interface_of(node).parameters
-                }
+                parameters = [p for node in INTERFACES for p in interface_of(node).parameters]
+                assert given <= {p.name for p in parameters}
 
 
 def check_parameters_of_run(words):
@@ -164,9 +163,8 @@ def check_topic(words):
     names = [word for word in words[3:] if word.startswith("/")]
     declared, known = entries(), {name.partition("<")[0] for name in entries()}
     for name in names:
-        assert (
-            name.startswith(FOREIGN) or name in declared or name.rpartition("/")[0] + "/" in known
-        )
+        owner = f"{name.rpartition('/')[0]}/"
+        assert name.startswith(FOREIGN) or name in declared or owner in known
     if words[2] == "pub":
         kind, text = words[-2:]
         assert declared.get(names[0], kind) == kind

@@ -45,9 +45,8 @@ class Twin:
 
     def __init__(self, model: Model, other: pin.Model) -> None:
         self.model, self.pin, self.data = model, other, other.createData()
-        self.joints = [
-            (body.joint, other.joints[other.getJointId(body.joint.name)]) for body in model.bodies
-        ]
+        own = [body.joint for body in model.bodies]
+        self.joints = [(x, other.joints[other.getJointId(x.name)]) for x in own]
         self.T = np.zeros((other.nv, model.n))
         for ours, theirs in self.joints:
             block = ours.ratio * TO_PIN.get(ours.kind, np.eye(ours.nv))

@@ -126,9 +126,8 @@ def test_positions_of_joints_and_drives_together_give_units_zeros_and_signs():
     case = Case("arm7", 1, zero=0.5)
     raw = {name: case.unit[k] * x for k, (name, x) in enumerate(case.raw.items())}
     reversed_efforts = {name: -x for name, x in case.efforts.items()}
-    found = calibrate(
-        case.model, Poses(q=case.by_joint(case.q), positions=raw, efforts=reversed_efforts)
-    )
+    poses = Poses(q=case.by_joint(case.q), positions=raw, efforts=reversed_efforts)
+    found = calibrate(case.model, poses)
     for one in found.joints:
         k = case.model.joint_names.index(one.joint)
         assert one.sign == case.sign[k]
@@ -175,9 +174,8 @@ def test_the_command_writes_a_table_with_which_gravity_is_measured(tmp_path, cap
     assert motors.when_silent == "last"
     for m in motors.motors:
         k = case.model.joint_names.index(m.joint)
-        reading = motors.measured(
-            [(m.motor, 0.0, case.sign[k] * case.q[0, k], 0.0, case.efforts[m.joint][0])]
-        )
+        raw = 0.0, case.sign[k] * case.q[0, k], 0.0, case.efforts[m.joint][0]
+        reading = motors.measured([(m.motor, *raw)])
         np.testing.assert_allclose(reading.positions, case.q[0, k])
         np.testing.assert_allclose(reading.efforts, case.tau[0, k], rtol=0.2, atol=0.2)
         command = m.sign * m.command_per_newton_metre
@@ -195,9 +193,8 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     raw = {names[name]: x * case.unit[k] for k, (name, x) in enumerate(case.raw.items())}
     efforts = {names[name]: x for name, x in case.efforts.items()}
     si = columns("q", case.by_joint(9.0 * case.q)) | columns("tau", case.by_joint(case.tau))
-    file = written(
-        case, tmp_path / "poses.csv", columns("raw_position", raw) | columns("raw_effort", efforts)
-    )
+    table = columns("raw_position", raw) | columns("raw_effort", efforts)
+    file = written(case, tmp_path / "poses.csv", table)
     out = tmp_path / "motors.yaml"
     assert main(["calibrate-motors", "arm7", file, "--motors", str(start), "--out", str(out)]) == 0
     made = Motors.read(out, case.model)

@@ -55,9 +55,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
     gravity torques that are fed forward; where one only damps, these torques do what work they do.
     """
     rng = np.random.default_rng(count)
-    names = [
-        name for name, event in EVENTS.items() if event.mode == "hold" and "in motion" not in name
-    ]
+    names = [x for x, event in EVENTS.items() if event.mode == "hold" and "in motion" not in x]
     for case in range(count):
         name, motor = names[case % len(names)], int(rng.integers(7))
         event, deviations = EVENTS[name], []

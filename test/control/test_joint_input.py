@@ -240,9 +240,8 @@ def test_any_split_of_messages_gives_the_latest_values_by_joint(history):
         np.testing.assert_array_equal(found.tau, [joint.effort for joint in known])
         assert (not found.why_no_effort) == bool(np.isfinite(found.tau).all())
         assert found.stamp == (max(one.stamp for one in known) if stamp else 0)
-        assert found.repeated == (
-            stamp > 0 and all(before[name] == stamp for name in values if name in before)
-        )
+        same = all(before[name] == stamp for name in values if name in before)
+        assert found.repeated == (stamp > 0 and same)
         if any(joint.qd is None for joint in known):
             assert found.qd is None
             assert found.why_no_velocity

@@ -68,10 +68,8 @@ def observer(**options):
 
 
 def momentum(q, qd, model=ARM):
-    coriolis = mbs.coriolis_matrix(model, q, qd).T @ qd
-    return GeneralizedMomentum(
-        mbs.mass_matrix(model, q) @ qd, coriolis - mbs.gravity_torques(model, q)
-    )
+    rate = mbs.coriolis_matrix(model, q, qd).T @ qd - mbs.gravity_torques(model, q)
+    return GeneralizedMomentum(mbs.mass_matrix(model, q) @ qd, rate)
 
 
 def hear(watcher, stamp, q, qd, tau, model=ARM):

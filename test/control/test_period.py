@@ -81,9 +81,8 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
     """From the second period on, until one is used; other laws follow the other joints."""
     p = settings(layouts)
     zero, one = np.zeros(N), np.ones(N)
-    s = initial(p)._replace(
-        now=1.0, mode=mode, law=law, law_before=law_before, stamp=one, received=one, q=zero
-    )
+    at_rest = {"now": 1.0, "stamp": one, "received": one, "q": zero}
+    s = initial(p)._replace(mode=mode, law=law, law_before=law_before, **at_rest)
     used = []
     for k, refused in enumerate([True, True, True, False]):
         now = 1.0 + PERIOD * (k + 1)
@@ -174,9 +173,8 @@ MUTANTS = {
 def test_a_mutant_of_the_period_violates_an_invariant(name, layouts, monkeypatch):
     monkeypatch.setattr(*MUTANTS[name])
     mutant = copy.copy(layouts)
-    shapes = {
-        each: (getattr(layouts, each).size,) for each in ("state", "sample", "request", "settings")
-    }
+    parts = ("state", "sample", "request", "settings")
+    shapes = {each: (getattr(layouts, each).size,) for each in parts}
     mutant.kernel = Kernel(traced_on(layouts.model, layouts.equations, shapes, name="mutant"))
     found = any(violated(mutant, seed, 1000, 1000) for seed in range(3))
     assert found, "no invariant is violated"

@@ -18,11 +18,8 @@ from mbs_dynamics.errors import ArgumentError
 
 STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror"]
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
-]
-
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+pytestmark = [pytest.mark.process, needs_gcc]
 
 DRIVER = """
 #include "arm_period.c"

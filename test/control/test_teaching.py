@@ -216,9 +216,8 @@ def guided(model, seed):
 
 def tool_distance(q, path):
     """Return the distances (N,) in m of the tool at q (N, m) from its path at positions (K, m)."""
-    p, way = (
-        mbs.forward_kinematics(MODEL, x, bodies=["tool"])[:, 0, :3, 3] for x in (q, np.array(path))
-    )
+    poses = (mbs.forward_kinematics(MODEL, x, bodies=["tool"]) for x in (q, np.array(path)))
+    p, way = (C[:, 0, :3, 3] for C in poses)
     a, d = way[:-1], np.diff(way, axis=0)
     share = np.einsum("nkx,kx->nk", p[:, None] - a, d) / np.maximum((d * d).sum(axis=1), 1e-18)
     nearest = a + np.clip(share, 0.0, 1.0)[..., None] * d

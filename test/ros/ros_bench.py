@@ -305,9 +305,7 @@ class Probe:
 
     def set(self, **values):
         """Set parameters all at once; return the reason of a refusal, "" if there is none."""
-        parameters = [
-            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
-        ]
+        parameters = [Parameter(k, value=x).to_parameter_msg() for k, x in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
         result = self.call(SetParametersAtomically, "set_parameters_atomically", request).result
         assert result.successful == (not result.reason), result

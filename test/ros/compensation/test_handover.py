@@ -35,9 +35,8 @@ def pair(effort="inactive", position="active", **others):
 
 
 def chained(effort="inactive", position="active", pid="active"):
-    return Controllers(
-        efforts=(effort, *EFFORTS), positions=(position, *REFERENCES), pid=(pid, *EFFORTS)
-    )
+    two = {"efforts": (effort, *EFFORTS), "positions": (position, *REFERENCES)}
+    return Controllers(**two, pid=(pid, *EFFORTS))
 
 
 class Topic:

@@ -96,9 +96,8 @@ def follow(arm, operator, process):
     operator.enable()
     operator.aim(target, lambda: near("joint2", target.position[0]))
 
-    points = [
-        JointTrajectoryPoint(positions=list(map(float, arm.q + offset))) for offset in (0.05, -0.1)
-    ]
+    postures = (arm.q + offset for offset in (0.05, -0.1))
+    points = [JointTrajectoryPoint(positions=q.tolist()) for q in postures]
     points[1].time_from_start.sec = 1
     trajectory = JointTrajectory(joint_names=list(JOINTS), points=points)
     operator.ends[JointTrajectory].publish(trajectory)

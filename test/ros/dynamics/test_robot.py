@@ -168,9 +168,8 @@ def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
     for text in (PENDULUM, PENDULUM + "\n"):
         made.describe(text)
         found = results(made, q=0.0, qd=0.0)
-        np.testing.assert_allclose(
-            formed(found, "gravity_torques"), [-2.0 * (2 * 0.5 + 3 * 1.0)], rtol=1e-12
-        )
+        expected = [-2.0 * (2 * 0.5 + 3 * 1.0)]
+        np.testing.assert_allclose(formed(found, "gravity_torques"), expected, rtol=1e-12)
         assert made.remarks == []
 
 
