@@ -56,10 +56,8 @@ def test_the_joint_of_the_base_has_a_name_of_its_own(name):
     assert any("'floating_base_'" in str(each) for each in model.diagnostics)
 
 
-INERTIAL = (
-    '<inertial><mass value="2"/><inertia ixx=".02" iyy=".03" izz=".04" ixy="0" ixz="0" iyz="0"/>'
-    "</inertial>"
-)
+INERTIAL = """<inertial><mass value="2"/>
+<inertia ixx=".02" iyy=".03" izz=".04" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 TREES = {
     "fixed": ("fixed",),
@@ -91,11 +89,9 @@ def tree(joints):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "command"),
-    [
-        *((name, "view --write page.html --layers all --degrees") for name in TREES),
-        *((name, "info") for name in ("free", "two free", "base that rolls")),
-        *((name, "count") for name in ("fixed", "ball on a cart")),
-    ],
+    [(name, "view --write page.html --layers all --degrees") for name in TREES]
+    + [(name, "info") for name in ("free", "two free", "base that rolls")]
+    + [(name, "count") for name in ("fixed", "ball on a cart")],
 )
 def test_commands_take_free_bodies_with_few_joints(name, command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

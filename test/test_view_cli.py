@@ -85,9 +85,8 @@ def test_a_scene_is_written_as_a_file_that_needs_nothing_else(capsys, tmp_path, 
 def command(*arguments):
     """Run the command in a process of its own, and yield it with the address of its page."""
     given = [sys.executable, "-m", "mbs_dynamics.cli", *map(str, arguments), "--no-browser"]
-    process = subprocess.Popen(
-        given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(given, start_new_session=True, **pipes)
     try:
         said, end = "", time.monotonic() + TIMEOUT
         while "http" not in said and time.monotonic() < end and process.poll() is None:

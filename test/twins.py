@@ -76,10 +76,8 @@ class Twin:
 def with_rotors(twin: Twin) -> Twin:
     """Return a twin with an armature of every joint: k numbers for one with k velocities."""
     rng, joints = np.random.default_rng(0), [ours for ours, _ in twin.joints]
-    model = twin.model.with_armature(
-        {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
-    )
-    found = Twin(model, twin.pin)
+    armatures = {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
+    found = Twin(twin.model.with_armature(armatures), twin.pin)
     armature = np.zeros(twin.pin.nv)
     for ours, theirs in found.joints:
         own = TO_PIN.get(ours.kind, np.eye(ours.nv)) @ (ours.armature * np.ones(ours.nv))

@@ -541,9 +541,8 @@ def gains_of_laws_are_in_force(c: Step) -> Any:
     """Gains of springs are those that are set once their ramp is over, which ends in time."""
     s, p = c.after, c.settings
     rows = [(s.joint_stiffness, p.joint_stiffness), (s.link_stiffness, p.link_stiffness)]
-    equal = np.stack(
-        [_all((a == b) | np.isnan(b)) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1
-    )
+    gains = [_all((a == b) | np.isnan(b)) for a, b in rows]
+    equal = np.stack([*gains, s.link_axes == p.link_axes], axis=-1)
     over = (s.now >= s.springs_end) & (c.request.sends > 0.5) & (s.now > c.before.now)
     late = s.springs_end - _now(c) > p.switch_time + EPS
     return (~over | _all(equal)) & ~late

@@ -193,9 +193,8 @@ def pointer(array):
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-needs_compilers = pytest.mark.skipif(
-    None in (shutil.which("gcc"), shutil.which("g++")), reason="needs gcc and g++"
-)
+COMPILERS = shutil.which("gcc") and shutil.which("g++")
+needs_compilers = pytest.mark.skipif(not COMPILERS, reason="needs gcc and g++")
 
 
 @pytest.mark.process

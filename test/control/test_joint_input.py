@@ -117,8 +117,7 @@ def test_efforts_that_are_not_there_are_said(efforts, said, known):
         assert np.isfinite(found.tau).sum() == known
 
 
-ARM = ("joint1", "joint2")
-HAND = ("finger",)
+ARM, HAND = ("joint1", "joint2"), ("finger",)
 ROBOT = (*ARM, *HAND)
 
 

@@ -109,10 +109,8 @@ def test_commands_are_the_inverse_and_hold_by_shares_of_the_gains():
 
 
 def test_two_motors_share_the_torque_of_a_joint():
-    rows = {
-        "joint2": [row("a", kp=100.0, limit=20.0), row("b", sign=-1, zero=2.0, limit=15.0)],
-        "joint1": row("c"),
-    }
+    pair = [row("a", kp=100.0, limit=20.0), row("b", sign=-1, zero=2.0, limit=15.0)]
+    rows = {"joint2": pair, "joint1": row("c")}
     motors = Motors(table(rows), ARM)
     assert motors.joint_names == ("joint1", "joint2")
     assert motors.limits == (180.0, 30.0)

@@ -91,9 +91,8 @@ def test_a_smooth_motion_is_near_the_samples_at_rest_at_its_ends_and_within_limi
 
 
 def test_wrapped_angles_and_joints_that_stay_are_played():
-    free = mbs.Model.from_urdf(
-        robot_path("arm7").read_text("utf-8").replace('type="revolute"', 'type="continuous"')
-    )
+    text = robot_path("arm7").read_text("utf-8")
+    free = mbs.Model.from_urdf(text.replace('type="revolute"', 'type="continuous"'))
     t, q = hand()
     rig = Rig(free, ["joint1", "joint2"], fixed={"joint4": 1.0})
     q[:, 0] = 3.0 + t / 8.0

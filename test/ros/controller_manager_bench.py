@@ -199,9 +199,8 @@ class StandIn:
         assert request.strictness == request.STRICT
         # zero means one second there
         assert request.timeout.sec + 1e-9 * request.timeout.nanosec > 0.0
-        response.message = self.there.switch(
-            list(request.activate_controllers), list(request.deactivate_controllers)
-        )
+        names = request.activate_controllers, request.deactivate_controllers
+        response.message = self.there.switch(*map(list, names))
         response.ok = not response.message
         if not request.activate_asap:
             # switched by the thread of the service, while control cycles run without them

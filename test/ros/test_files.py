@@ -62,7 +62,7 @@ def test_wrong_xacro_arguments_are_refused(pendulum):
 def test_a_failing_xacro_reports_its_message_and_the_arguments(tmp_path, mass, given, message):
     pytest.importorskip("xacro")
     broken = tmp_path / "broken.xacro"
-    broken.write_text(PENDULUM.replace("$(arg mass)", mass), encoding="utf-8")
+    broken.write_text(PENDULUM.replace("$(arg mass)", mass))
     said = refusal(UrdfError, read_robot, "urdf", str(broken), given)
     assert message in said
     assert f"(xacro_args: {given})" in said

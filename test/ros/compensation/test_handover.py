@@ -64,9 +64,8 @@ class Scene:
         self.manager = Manager(self.controllers, self.world)
         self.topic = Topic()
         self.log = []
-        self.handover = Handover(
-            self.core.settings, self.manager, self.topic, lambda: self.world.now, self.log.append
-        )
+        given = self.core.settings, self.manager, self.topic
+        self.handover = Handover(*given, lambda: self.world.now, self.log.append)
         self.silent_until = 0.0
         self.released, self.given_up = [], []
         self.each_period = lambda: None
@@ -590,9 +589,8 @@ class Anything:
         scene, now = self.scene, self.scene.world.now
         on = {event for event, end in self.ends.items() if now < end}
         scene.controllers.refusal = lambda activate: "not now" if "refuse" in on else ""
-        scene.controllers.failing = {
-            name: "inactive" for name in ("positions", "efforts") if f"fail {name}" in on
-        }
+        failing = [name for name in ("positions", "efforts") if f"fail {name}" in on]
+        scene.controllers.failing = dict.fromkeys(failing, "inactive")
         scene.controllers.stuck = {"efforts"} if "stick" in on else set()
         scene.manager.loses = 1 if "lose answers" in on else 0
         scene.manager.here = "away" not in on

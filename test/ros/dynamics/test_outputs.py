@@ -65,9 +65,8 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     group, _, placeholder = one.topic.partition("/")
     topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
     assert sorted(node.topics) == sorted(topics)
-    contact = SimpleNamespace(
-        joints=("joint2", "joint5"), torques=np.ones(2), wrench=SimpleNamespace(W=np.arange(6.0))
-    )
+    wrench = SimpleNamespace(W=np.arange(6.0))
+    contact = SimpleNamespace(joints=("joint2", "joint5"), torques=np.ones(2), wrench=wrench)
     for qd, known in ((QD, True), (None, one.observed or not one.needs_velocity)):
         node.sent.clear()
         outputs.publish(Time(sec=1), robot.evaluate(Q, qd), contact)

@@ -276,9 +276,8 @@ def test_jitter_is_caught_up(pauses, factor):
 
 
 def test_a_long_pause_is_given_up_and_said():
-    pacer = Pacer(0.002, 0.0)
-    due = pacer.due(3.0 * LONGEST_LAG)
-    assert due == round(LONGEST_LAG / 0.002)
+    pacer, due = Pacer(0.002, 0.0), round(LONGEST_LAG / 0.002)
+    assert pacer.due(3.0 * LONGEST_LAG) == due
     pacer.did(due)
     assert 0.002 * pacer.skipped == pytest.approx(2.0 * LONGEST_LAG)
     assert pacer.due(3.0 * LONGEST_LAG + 0.002) == 1

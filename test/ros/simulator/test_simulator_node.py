@@ -88,9 +88,8 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
             lambda: "moves nothing: brakes hold the robot" in process.log,
             again=lambda: probe.push("link4", (40.0, 0.0, 0.0)),
         )
-        probe.until(
-            lambda: np.allclose(probe.tau, 0.5 * held), again=lambda: probe.effort(0.5 * held)
-        )
+        half = 0.5 * held
+        probe.until(lambda: np.allclose(probe.tau, half), again=lambda: probe.effort(half))
         probe.until(lambda: "do not carry the robot" in probe.said("input"))
         np.testing.assert_array_equal(probe.q, START)
         probe.until(
@@ -104,9 +103,8 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
 
 
 def test_after_a_stall_the_arm_is_where_its_stamps_say():
-    settings = SimulatorSettings(
-        robot_description=TEXT, joint_damping=(0.0,), initial_positions=tuple(START), brakes=False
-    )
+    given = {"joint_damping": (0.0,), "initial_positions": tuple(START), "brakes": False}
+    settings = SimulatorSettings(robot_description=TEXT, **given)
     world = World(mbs.Model.from_urdf(SMOOTH), settings)
     with SimulatorProcess(**EXACT) as simulator, Watcher(simulator) as probe:
         probe.until(lambda: len(probe.states) > 20)
