@@ -114,6 +114,14 @@ def test_the_force_against_a_wall_is_that_of_the_spring(depth):
 
 
 @pytest.mark.long
+def test_a_push_moves_a_joint_by_the_compliance_of_its_spring():
+    loop = Loop(joint(30.0), **IDEAL).enabled(3.0)
+    q, loop.bus.push[3] = loop.bus.q, 1.5
+    loop.run(3.0)
+    np.testing.assert_allclose(loop.bus.q - q, 0.05 * np.eye(7)[3], atol=1e-3)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("contacts", [16, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     """Plus one period's work. Pushes of the tool, from rest at the reference, without friction."""
