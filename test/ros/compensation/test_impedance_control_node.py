@@ -137,10 +137,7 @@ def test_a_contact_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_pa
     thresholds.write_text(thresholds_yaml(dict.fromkeys(JOINTS, row), "no recording"))
     with SimulatorProcess(**SLOW) as simulator, Watcher(simulator) as arm:
         given = {"collision_file": thresholds, "on_collision": "stop", "use_sim_time": True}
-        with (
-            ImpedanceProcess(simulator, **given) as process,
-            Operator(process, beside=arm) as operator,
-        ):
+        with ImpedanceProcess(simulator, **given) as process, Operator(process, arm) as operator:
             arm.node.destroy_publisher(arm.commands)
             collide(arm, operator)
 

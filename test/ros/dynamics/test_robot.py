@@ -7,13 +7,7 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
-from mbs_dynamics.errors import (
-    BackendError,
-    MbsError,
-    ModelError,
-    UnknownBodyError,
-    UnknownJointError,
-)
+from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
@@ -95,7 +89,7 @@ def test_code_that_differs_from_the_equations_leaves_the_robot_in_force(monkeypa
     before, light = made.robot, mbs.Model.from_urdf(PENDULUM)
     heavy = PENDULUM.replace('<mass value="2"/>', '<mass value="2.001"/>')
     monkeypatch.setattr(mbs, "compile_together", lambda f, _, **named: compiled(f, light, **named))
-    with pytest.raises(BackendError, match=r"(gravity|bias)_torques"):
+    with pytest.raises(mbs.BackendError, match=r"(gravity|bias)_torques"):
         made.describe(heavy)
     assert made.robot is before
     assert made.refused
@@ -115,7 +109,7 @@ def test_the_comparison_with_the_equations_takes_no_negative_masses():
 
 def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
     made = manager(bodies=("tool",))
-    with pytest.raises(UnknownBodyError, match="no body 'tool'"):
+    with pytest.raises(mbs.UnknownBodyError, match="no body 'tool'"):
         made.describe(PENDULUM)
     assert made.robot.model.name == "arm7"
     made.configure(made.settings.changed({"bodies": ()}))
