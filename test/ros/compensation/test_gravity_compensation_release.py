@@ -47,7 +47,7 @@ class Loop:
         self.recent = deque(maxlen=round(3.0 * period / STEP))
         """Gravity torques of the last three periods: states are that old when they are used."""
         self.carrying = bench.core.arm.model
-        for one in bench.core.loads:
+        for one in bench.core.environment.loads:
             self.carrying = self.carrying.with_payload(one.link, one.mass)
         self.energy = self.most = 0.0
         """Energy put into the arm in J: now, and its maximum."""
@@ -79,7 +79,7 @@ class Loop:
         if action == "disable":
             core.disable(now)
         elif action == "error":
-            command = core.fail(Fault("internal_error", "what"), now)
+            command = core.arm.fail(Fault("internal_error", "what"), now)
             self.arm.command = self.arm.command if command is None else np.array(command)
         self.settle()
 
@@ -178,7 +178,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     loop.run(0.02 + moment)
     if bench.state != "enabled":
         return
-    before, drive = arm.qd.copy(), np.array(bench.core.latest) - loop.recent[-1]
+    before, drive = arm.qd.copy(), np.array(bench.core.arm.latest) - loop.recent[-1]
     loop.release()
     loop.fail(*fault)
     loop.run(3.0 * period)
