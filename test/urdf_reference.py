@@ -3,6 +3,7 @@
 """Shared by tests of URDF: texts, poses of links, and Pinocchio's numbers."""
 
 import warnings
+from string import ascii_lowercase
 
 import numpy as np
 import pinocchio as pin
@@ -96,7 +97,7 @@ def urdf(*elements):
 
 def chain(*joints):
     """A chain a, b, c, ...; each joint is (name, type, what stands in it)."""
-    names = "abcdefgh"[: len(joints) + 1]
+    names = ascii_lowercase[: len(joints) + 1]
     between = [
         joint(name, parent, child, kind, more)
         for (name, kind, more), parent, child in zip(joints, names, names[1:], strict=False)

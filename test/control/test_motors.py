@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
-from urdf_reference import joint, link, urdf
+from urdf_reference import chain, joint, link, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
@@ -244,17 +244,14 @@ def test_files_are_read_strictly(tmp_path):
 def test_tables_of_arms_are_read_and_convert_both_ways(file):
     names = list(yaml.safe_load(file.read_text())["motors"])
     n = len(names)
-    M = [mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), 0.01 * np.eye(3))] * n
-    Y = [[1.0, 0.0, 0.0, 0.0, 0.1 * k, 0.0] for k in range(n)]
-    arrays = range(-1, n - 1), [np.eye(4)] * n, Y, M
-    chain = mbs.Model.from_screws(*arrays, frame="spatial", joint_names=names)
-    motors = Motors.read(file, chain)
+    model = mbs.Model.from_urdf(chain(*((name, "continuous", "") for name in names)))
+    motors = Motors.read(file, model)
     assert motors.joint_names == tuple(names)
     q, tau = np.linspace(-1.0, 1.0, n), 0.5 * np.array(motors.limits)
     raw = motors.commands(tau.tolist(), q.tolist())
     share = [m.feedback_per_newton_metre / m.command_per_newton_metre for m in motors.motors]
     pairs = zip(raw, share, strict=True)
-    found = motors.measured((m.motor, 0.0, m.position, 0.0, x * m.effort) for m, x in pairs)
+    found = motors.measured([(m.motor, 0.0, m.position, 0.0, x * m.effort) for m, x in pairs])
     np.testing.assert_allclose(found.positions, q)
     np.testing.assert_allclose(found.efforts, tau)
     assert file.name in (ARMS.parents[1] / "docs/how_to/motor_bus_arms.md").read_text()
