@@ -213,19 +213,9 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     np.testing.assert_allclose(both.efforts["joint2"], case.efforts["joint2"])
 
 
-def right_columns():
-    """Return a case, and its poses as columns of a table."""
-    case = Case("arm7", 0)
-    return case, columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
-
-
-def only(letter):
-    return lambda table: {name: x for name, x in table.items() if name[0] == letter}
-
-
 NONSENSE = {
-    "no efforts": (only("q"), "efforts.*effort_<joint>"),
-    "no positions": (only("e"), "positions.*q_<joint>"),
+    "no efforts": (lambda c: {k: c[k] for k in c if k[0] == "q"}, "efforts.*effort_<joint>"),
+    "no positions": (lambda c: {k: c[k] for k in c if k[0] == "e"}, "positions.*q_<joint>"),
     "other joints": (lambda c: {k.replace("joint", "axis"): x for k, x in c.items()}, "joint7"),
     "degrees": (lambda c: {k: 57.3 * x for k, x in c.items()}, "q_joint.*rad"),
     "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "different poses.*at least 4"),
@@ -240,8 +230,8 @@ NONSENSE = {
 
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_nonsense_is_refused(kind, tmp_path, capsys):
-    change, said = NONSENSE[kind]
-    case, table = right_columns()
+    (change, said), case = NONSENSE[kind], Case("arm7", 0)
+    table = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
     file = written(case, tmp_path / "poses.csv", change(table))
     with pytest.raises(MbsError, match=said):
         calibrate(case.model, read_poses(file, case.model))

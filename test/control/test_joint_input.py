@@ -21,7 +21,6 @@ from mbs_dynamics.control.joint_input import (
     JointInput,
     Reading,
 )
-from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -37,12 +36,6 @@ def accepted(*args, **kwargs):
     reading = read(*args, **kwargs)
     assert isinstance(reading, Reading), reading
     return reading
-
-
-def rejected(*args, **kwargs):
-    rejection = read(*args, **kwargs)
-    assert isinstance(rejection, Rejection), rejection
-    return rejection
 
 
 @pytest.mark.parametrize(
@@ -62,7 +55,7 @@ def rejected(*args, **kwargs):
 def test_rejects_with_kind_and_reason(kind, names, positions, velocities, said):
     joints = JointInput(JOINTS)
     for _ in range(2):  # the second time from what is known about these names
-        rejection = rejected(joints, names, positions, velocities)
+        rejection = read(joints, names, positions, velocities)
         assert rejection.kind == kind
         assert said in rejection.reason
     assert accepted(joints, JOINTS, (1, 2, 3)).q.tolist() == [1.0, 2.0, 3.0]
@@ -132,7 +125,7 @@ def test_joints_that_nobody_reports_are_fixed():
     reading = accepted(joints, ROBOT, (1, 2, 3), (4, 5, 6), stamp=SECOND + 1)
     assert reading.q.tolist() == [1.0, 2.0, 0.02]  # what messages say of it is ignored
     assert reading.qd.tolist() == [4.0, 5.0, 0.0]
-    assert rejected(joints, HAND, (np.nan,)).kind == "partial"
+    assert read(joints, HAND, (np.nan,)).kind == "partial"
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,6 @@ def test_an_interrupt_while_modules_are_imported_is_no_failure(monkeypatch):
     assert handlers == {signal.SIGINT: signal.SIG_IGN}  # a second one changes no exit code
 
 
-# -- tables of parameters --------------------------------------------------------------------------
-
-
 CONFIG = Path(__file__).parents[2] / "config"
 
 

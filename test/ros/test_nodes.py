@@ -76,8 +76,6 @@ def running(ros, controller_manager_msgs):
         yield functools.cache(make)
 
 
-# -- tables and pages ------------------------------------------------------------------------------
-
 OTHERS = re.compile(r"/(rosout|parameter_events|clock|\w*parameters?\w*|get_type_description)$")
 
 
@@ -188,8 +186,6 @@ def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
         (found,) = node.describe_parameter(name).floating_point_range
         assert found.to_value == pytest.approx(high)
 
-
-# -- values that are refused -----------------------------------------------------------------------
 
 FILE = {"robot_description": str(ARM7)}
 FLANGE = FILE | {"sensor_frame": "flange"}

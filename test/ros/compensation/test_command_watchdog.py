@@ -191,9 +191,6 @@ def test_commands_that_resume_end_the_attempts_and_are_watched_again():
     assert bench.looks(2.0 * TIMEOUT) is not None
 
 
-# -- over DDS --------------------------------------------------------------------------------------
-
-
 over_dds = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 NAME = "command_watchdog_node"
 TOPIC = "forward_effort_controller/commands"

@@ -32,15 +32,6 @@ def until_stale(send):
     return again
 
 
-def late(bench):
-    bench.send(stamp=bench.stamp - 10**6)
-
-
-def lower(bench):
-    """Move joint 2 beyond its limit."""
-    bench.move(Q, BEYOND)
-
-
 def race(bench):
     """Turn joint 1, whose axis is vertical, faster than its 2 rad/s."""
     for k in range(1, 7):
@@ -49,7 +40,7 @@ def race(bench):
 
 STOPS = {
     "stale": lambda b: b.silence(0.25),
-    "time_backwards": until_stale(late),
+    "time_backwards": until_stale(lambda b: b.send(stamp=b.stamp - 10**6)),
     "duplicate_joints": until_stale(lambda b: b.send([*Q, 1.0], [*REST, 0.0], [*JOINTS, "joint2"])),
     "not_finite": until_stale(lambda b: b.send(NAN)),
     "position_length": until_stale(lambda b: b.send(Q[:6])),
@@ -57,7 +48,7 @@ STOPS = {
     "too_large": until_stale(lambda b: b.send(1e200 * Q)),
     "no_velocity": until_stale(lambda b: b.send(Q, ())),
     "unstamped": until_stale(lambda b: b.send(stamp=0)),
-    "position_limit": lower,
+    "position_limit": lambda b: b.move(Q, BEYOND),
     "velocity_reading": lambda b: b.send(Q, FAST),
     "velocity_limit": race,
     "position_jump": until_stale(lambda b: b.send(Q + 0.3)),

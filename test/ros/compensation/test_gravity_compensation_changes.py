@@ -21,24 +21,18 @@ TILTED = (0.0, 6.0, -7.76)
 # -- gravity, payload, gains: along a ramp, and before torques -------------------------------------
 
 
-def set_payload(bench):
-    bench.core.set_load(load(2.0))
-
-
-def set_gravity(bench):
-    bench.core.set_gravity(LinkGravity("", TILTED))
-
-
 def set_parameter(bench, **values):
     changed = bench.core.settings.changed(values or {"gravity": TILTED})
     bench.core.check(changed, bench.now)
     bench.core.change(changed, bench.now)
 
 
+LOADED = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)
+TURNED = mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)
 CHANGES = {
-    "payload": (set_payload, mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)),
-    "gravity": (set_gravity, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
-    "parameter": (set_parameter, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
+    "payload": (lambda bench: bench.core.set_load(load(2.0)), LOADED),
+    "gravity": (lambda bench: bench.core.set_gravity(LinkGravity("", TILTED)), TURNED),
+    "parameter": (set_parameter, TURNED),
     "scale": (lambda bench: set_parameter(bench, gravity_scale=(0.5,) * 7), 0.5 * G),
 }
 """Functions that change a bench, and the torques that are needed then."""

@@ -370,12 +370,6 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     assert "no answer" in scene.enable()[1]
 
 
-def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
-    scene = Scene()
-    scene.core.forbidden = "the lifecycle state is 'inactive'"
-    assert scene.enable() == (False, "the lifecycle state is 'inactive'")
-
-
 # -- release and loss ------------------------------------------------------------------------------
 
 

@@ -240,9 +240,6 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
     np.testing.assert_allclose(bench.torques(), expected, rtol=1e-11)
 
 
-# -- outputs on request ----------------------------------------------------------------------------
-
-
 def test_a_push_shows_and_joints_without_effort_are_said(asked):
     wanted = {"publish": ["external_torques", "tool_wrench"], "bodies": ["tool"]}
     bench, push = asked(observer_gain=100.0, **wanted), np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
@@ -357,8 +354,6 @@ def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
     assert wrench.header.frame_id == model.body_names[0]
 
 
-# -- desired points --------------------------------------------------------------------------------
-
 BOTH = ("a", "b"), ("a", "b")
 SOME = ("c", "a"), ("a", "b", "c")
 MEASURED = np.array([7.0, 8.0, 9.0])
@@ -406,9 +401,6 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-
-
-# -- counts, rates and latencies -------------------------------------------------------------------
 
 
 def test_counts_and_rates():
