@@ -72,8 +72,8 @@ def settings(layouts: Period, **options: Any) -> Settings:
 
 KINDS = (
     "silent", "nan", "velocity_nan", "velocity_wild", "jump", "shift", "frozen", "backwards",
-    "future", "effort_nan", "effort_sign", "command_sign", "error", "hot", "apart", "pushed", "law",
-    "law_nan",
+    "future", "effort_nan", "effort_sign", "command_sign", "error", "hot", "apart", "pushed",
+    "blocked", "law", "law_nan",
 )  # fmt: skip
 """Faults of one joint that begin at random and last some periods."""
 
@@ -101,8 +101,11 @@ class Histories:
     """Many arms with random faults and requests; ``faults``: their rate per period and joint."""
 
     def __init__(self, count: int, seed: int, layouts: Period, faults: float = 0.001) -> None:
-        self.layouts, self.count, self.rate = layouts, count, faults
+        self.layouts, self.count = layouts, count
         self.rng = rng = np.random.default_rng(seed)
+        self.calm = rng.random(count) < 0.4
+        """Arms with few faults, rarely disabled, and then held by others, so that motions end."""
+        self.rate = faults * np.where(self.calm, 0.1, 1.0)[:, None]
         self.q = rng.uniform(-1.5, 1.5, (count, N))
         self.q[:, 2] *= 4.0
         self.qd = np.zeros((count, N))
@@ -117,6 +120,7 @@ class Histories:
         self.stuck = np.zeros(count, dtype=int)
         self.motions = np.zeros((count, layouts.request.size))
         """Laws and motions that are requested."""
+        self.motions[:, layouts.request.places["law"].start] = rng.integers(3, size=count)
         drives = self.settings[:, layouts.settings.places["can_hold"].start] > 0.5
         self.holder = ~drives & (rng.random(count) < 0.5)
         """Whether another controller can hold an arm."""
@@ -139,8 +143,9 @@ class Histories:
             saturation=rng.choice([0.1, 1.0]),
             effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
             starts_from_effort=float(rng.random() < 0.2),
+            scale=rng.choice([0.9, 1.0]) * np.ones(N),
         )
-        stiff = given.joint_stiffness * rng.choice([1.0, 1.0, 30.0])  # some refused
+        stiff = given.joint_stiffness * rng.choice([0.3, 1.0, 1.0, 30.0])  # some soft, some refused
         given = given._replace(joint_stiffness=stiff, state_period=rng.choice([0.0, PERIOD]))
         if rng.random() < 0.5:  # a little beyond the errors of the simulated inertia
             given = given._replace(
@@ -226,7 +231,8 @@ class Histories:
             transitions.CLEAR, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
         )  # fmt: skip
         asked = rng.random(n) < 0.02
-        row[:, 0] = np.where(asked, rng.choice(actions, n), transitions.NONE)
+        wanted = np.where(self.calm & (rng.random(n) < 0.95), actions[0], rng.choice(actions, n))
+        row[:, 0] = np.where(asked, wanted, transitions.NONE)
         row[:, 1] = np.where(asked & (rng.random(n) < 0.5), 0.0, 1.0)
         self._change_motions()
         first = self.layouts.request.places["law"].start
@@ -237,15 +243,15 @@ class Histories:
     def _change_motions(self) -> None:
         """Request another law or motion of some arms, and feed them segments of trajectories."""
         rng, places = self.rng, self.layouts.request.places
-        for k in np.flatnonzero(rng.random(self.count) < 0.004):
+        for k in np.flatnonzero(rng.random(self.count) < np.where(self.calm, 0.002, 0.004)):
             row = self.motions[k]
             if rng.random() < 0.3:
                 row[places["law"]] = rng.choice([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 7.0])
                 continue
             row[places["motion"]] += 1.0
-            row[places["follows"]] = rng.integers(3)
+            row[places["follows"]] = rng.choice([0.0, 1.0, 2.0, 2.0])
             row[places["prefers"]] = rng.integers(2)
-            away = rng.choice([0.02, 0.5]) * rng.uniform(-1.0, 1.0, N)
+            away = rng.choice([0.02, 0.05, 0.5]) * rng.uniform(-1.0, 1.0, N)
             here = np.nan_to_num(self.state[k, self.layouts.state.places["q"]])
             here[2] += 2.0 * np.pi * rng.integers(-1, 2)
             row[places["target"]] = here + away
@@ -322,8 +328,10 @@ class Histories:
             rate = (exerted + push - load - friction) / INERTIA
             self.qd = np.clip(self.qd + 0.25 * PERIOD * rate, -8.0, 8.0)
             self.q = self.q + 0.25 * PERIOD * self.qd
-        self.qd = np.where((self.holder & self.holds)[:, None], 0.0, self.qd)
+        held = self.calm & (self.state[:, self.layouts.state.places["mode"].start] == transitions.OFF)
+        still = (self.holder & self.holds) | held
+        self.qd = np.where(still[:, None] | self._is("blocked"), 0.0, self.qd)
         stop = np.array([2.1, 2.1, np.inf])
         self.qd = np.where(np.abs(self.q) > stop, 0.0, self.qd)
         self.q = np.clip(self.q, -stop, stop)
-        self.torque = exerted
+        self.torque = np.where(held[:, None], load, exerted)
