@@ -20,7 +20,7 @@ from mbs_dynamics.identification.estimation import (
     weights_of,
 )
 from mbs_dynamics.identification.identify import WORST, identify
-from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
+from mbs_dynamics.identification.torque_checks import ADVICE, CERTAIN, check_weight
 from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
@@ -164,10 +164,16 @@ def identify_payload(
     variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
+    deviations = _deviations(float(inertia.mass), inertia.com, spread)
+    if not inertia.mass >= CERTAIN * deviations[0]:
+        raise recording.error(
+            f"the torques do not show the load on {link!r}: {inertia.mass:.3g} +- "
+            f"{deviations[0]:.2g} kg. Are they those of this arm, in N m?"
+        )
     return PayloadEstimate(
         link,
         inertia,
-        *_deviations(float(inertia.mass), inertia.com, spread),
+        *deviations,
         float(np.linalg.norm(rest - A @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         tuple(dict.fromkeys(notes)),
