@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that one command writes and others read; names and paths on the command line."""
 
-from __future__ import annotations
-
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,9 +85,9 @@ def write_all(folder):
     with (folder / "log.csv").open("w") as stream:
         rows = {name: _motor(k) for k, name in enumerate(NAMES)}
         log = Log(stream, Motors({"when_silent": "damp", "motors": rows}, ARM))
-        for t, *states in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
-            frames = [Frame(k, t, *each) for k, each in enumerate(zip(*states, strict=True))]
-            log.write(t, range(7), [x.tolist() for x in states], frames, [])
+        for t, q, qd, tau in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
+            frames = [Frame(k, t, *each) for k, each in enumerate(zip(q, qd, tau, strict=True))]
+            log.write(t, SimpleNamespace(stamp=t + 0.0 * q, q=q, qd=qd, effort=tau), frames, [])
     for kind in WRITERS["record"]:
         write_bag(folder / f"record{kind}", swing, kind[1:])
 

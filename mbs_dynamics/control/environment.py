@@ -108,33 +108,6 @@ def with_gravity(model: Model, gravity: LinkGravity) -> Model:
     return model.with_gravity(root_gravity(model, gravity))
 
 
-def carried_over(
-    model: Model,
-    gravity: LinkGravity,
-    otherwise: LinkGravity,
-    loads: Iterable[LinkLoad],
-    check: Callable[[list[LinkLoad]], object],
-) -> tuple[LinkGravity, list[LinkLoad], list[str]]:
-    """Return the gravity and loads of the previous robot that fit a model, and remarks on others.
-
-    Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
-    do not fit.
-    """
-    remarks, accepted = [], list[LinkLoad]()
-    try:
-        root_gravity(model, gravity)
-    except MbsError as error:
-        remarks.append(f"the gravity in force before is dropped: {error}")
-        gravity = otherwise
-    for load in loads:
-        try:
-            check([*accepted, load])
-            accepted.append(load)
-        except MbsError as error:
-            remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
-    return gravity, accepted, remarks
-
-
 def check_load(load: LinkLoad) -> None:
     """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
@@ -174,17 +147,6 @@ def with_load(model: Model, load: LinkLoad) -> Model:
     return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
 
 
-def under(model: Model, gravity: LinkGravity, loads: Iterable[LinkLoad]) -> Model:
-    """Return the model under another gravity and with loads; it shares the compiled kernels.
-
-    Raises what :func:`with_gravity` and :func:`with_load` raise.
-    """
-    model = with_gravity(model, gravity)
-    for load in loads:
-        model = with_load(model, load)
-    return model
-
-
 def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
     """Return a model under a gravity (3,), with the parameters (nb, 10) of loads of its bodies.
 
@@ -215,7 +177,7 @@ def link_loads(model: Model) -> list[LinkLoad]:
     return loads
 
 
-def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
+def replaced(loads: Iterable[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     """Return loads with a load that replaces the one of its link; a mass of zero removes it.
 
     Raises ModelError if there are too many.
@@ -224,3 +186,53 @@ def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     if load.mass > 0.0 and len(others) >= MOST_LOADS:
         raise ModelError(f"payloads are on {len(others)} links; must be at most {MOST_LOADS}")
     return [*others, load] if load.mass > 0.0 else others
+
+
+class Environment(NamedTuple):
+    """Requested gravity and loads of a robot, by link. They stay when its description changes."""
+
+    gravity: LinkGravity
+    loads: tuple[LinkLoad, ...] = ()
+    """At most one of each link."""
+
+    def with_load(self, load: LinkLoad) -> Environment:
+        """Return this environment with a load in place of the one of its link.
+
+        A mass of zero removes it. Raises what :func:`check_load` raises, and ModelError for too
+        many loads.
+        """
+        check_load(load)
+        return self._replace(loads=tuple(replaced(self.loads, load)))
+
+    def around(self, model: Model) -> Model:
+        """Return the model under this gravity and with these loads; it shares compiled kernels.
+
+        Raises what :func:`with_gravity` and :func:`with_load` raise.
+        """
+        model = with_gravity(model, self.gravity)
+        for load in self.loads:
+            model = with_load(model, load)
+        return model
+
+    def fitted(
+        self, model: Model, gravity: Vector, check: Callable[[Environment], object]
+    ) -> tuple[Environment, list[str]]:
+        """Return what fits another model, and remarks on what is dropped.
+
+        Where gravity does not fit, ``gravity`` in m/s^2 in the axes of the root link replaces it.
+        ``check`` raises MbsError for an environment whose latest load does not fit.
+        """
+        remarks, fitted = [], Environment(self.gravity)
+        try:
+            root_gravity(model, self.gravity)
+        except MbsError as error:
+            remarks.append(f"the gravity in force before is dropped: {error}")
+            fitted = Environment(LinkGravity("", gravity))
+        for load in self.loads:
+            try:
+                more = fitted.with_load(load)
+                check(more)
+                fitted = more
+            except MbsError as error:
+                remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
+        return fitted, remarks

@@ -25,8 +25,8 @@ adds q_i to theta, a prismatic one adds it to d; the rods of a prismatic link ha
 q_i = 0.
 
 In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
-i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
-``com`` there, or is a point at the origin.
+i: B_i is the transformation above. Only the classical convention has the two rods; here the mass is
+at ``com`` or, without one, a point at the origin.
 """
 
 from __future__ import annotations
@@ -103,9 +103,6 @@ NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
 OPTIONAL = ("velocity_limit", "effort_limit")
 NOT_NEGATIVE = ("mass", "motor_inertia", "damping", "friction", *OPTIONAL)
 
-CONVENTIONS = ("classical", "modified")
-"""The conventions of Denavit and Hartenberg, and of Craig."""
-
 
 @dataclass(frozen=True)
 class DHTable:
@@ -119,7 +116,7 @@ class DHTable:
     joint_names: tuple[str, ...] | None = None
     """One name for each row; joint1, joint2, ... if None."""
     convention: str = "classical"
-    """``"classical"`` or ``"modified"``; see the module."""
+    """``"classical"``, of Denavit and Hartenberg, or ``"modified"``, of Craig; see the module."""
 
 
 def describe(
@@ -128,7 +125,7 @@ def describe(
     """Return the bodies of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
-    checks.one_of("convention", described.convention, CONVENTIONS)
+    checks.one_of("convention", described.convention, ("classical", "modified"))
     modified = described.convention == "modified"
     if modified:
         shapes = [np.eye(4)] * (len(rows) + 1)
@@ -196,12 +193,9 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
         raise ModelError(f"{where} has an inertia_at_com without a com")
     if row.com is None and not modified:
         return link_inertia(row)
-    com = np.zeros(3) if row.com is None else checks.numbers(f"com of {where}", row.com, (3,))
-    tensor = np.zeros((3, 3))
-    if row.inertia_at_com is not None:
-        given = row.inertia_at_com
-        tensor = checks.numbers(f"inertia_at_com of {where}", given, (3, 3))
-    return Inertia.from_com(row.mass, com, tensor).transformed(shape)
+    com = np.zeros(3) if row.com is None else row.com
+    tensor = np.zeros((3, 3)) if row.inertia_at_com is None else row.inertia_at_com
+    return Inertia.from_com(row.mass, com, tensor, f" of {where}").transformed(shape)
 
 
 def _Rx_Tx(row: DHRow) -> FloatArray:
@@ -232,11 +226,11 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     checks.one_of(f"the kind of {argument}", row.kind, SCREWS)
     values = row._asdict()
     for field, value in values.items():
-        if field not in NOT_NUMBERS and not (value is None and field in OPTIONAL):
-            values[field] = checks.number(f"{field} of {argument}", value)
-    for field in NOT_NEGATIVE:
-        if values[field] is not None and values[field] < 0.0:
-            raise ModelError(f"{field} of {argument} must not be negative; got {values[field]:g}")
+        if field in NOT_NUMBERS or (value is None and field in OPTIONAL):
+            continue
+        values[field] = x = checks.number(f"{field} of {argument}", value)
+        if x < 0.0 and field in NOT_NEGATIVE:
+            raise ModelError(f"{field} of {argument} must not be negative; got {x:g}")
     if not values["gear_ratio"]:
         raise ModelError(f"gear_ratio of {argument} must not be 0; 1 is a motor without gear")
     if row.position_limits is not None:

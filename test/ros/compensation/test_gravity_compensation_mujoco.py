@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed loop with MuJoCo as the arm: it floats, it falls, or its torques prove to be wrong."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -55,7 +53,7 @@ class Moving(Bench):
             self.now += PERIOD
             efforts = reported.get(self.efforts, self.tau.tolist())
             self.send(self.arm.q, self.arm.qd, self.arm.names, efforts=efforts)
-            if self.core.stopping:
+            if self.core.arm.stopping:
                 self.tick()
             self.said += self.core.arm.events.remarks()
             if self.commands:
