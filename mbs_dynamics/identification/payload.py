@@ -20,7 +20,7 @@ from mbs_dynamics.identification.estimation import (
     weights_of,
 )
 from mbs_dynamics.identification.identify import WORST, identify
-from mbs_dynamics.identification.torque_checks import ADVICE, check_weight
+from mbs_dynamics.identification.torque_checks import ADVICE, CERTAIN, check_weight
 from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
@@ -78,7 +78,8 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     The first ten columns of ``rows`` (N, p) are those of the inertial parameters of the load.
     """
     columns = rows[:, [*range(4), *range(10, rows.shape[1])]]
-    lengths = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    lengths = np.linalg.norm(columns, axis=0)
+    lengths[lengths <= 1e-9 * lengths.max()] = np.inf  # unseen, such as by a planar arm
     mass, *moment = (np.linalg.lstsq(columns / lengths, right, rcond=1e-6)[0] / lengths)[:4]
     if mass < LIGHTEST or np.linalg.norm(moment) > FARTHEST * mass:
         return Inertia.from_com(1.0, (0.0, 0.0, 0.0), GYRATION * np.eye(3))
@@ -97,7 +98,8 @@ def _deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float
     ``spread`` (4, 4) is the covariance of the mass and of the first moment, mass times com.
     """
     slopes = np.column_stack([-com / mass, np.eye(3) / mass])
-    return float(np.sqrt(spread[0, 0])), np.sqrt(np.diag(slopes @ spread @ slopes.T))
+    variances = np.diag(slopes @ spread @ slopes.T)
+    return float(np.sqrt(spread[0, 0])), np.sqrt(np.maximum(variances, 0.0))  # rounding
 
 
 def _rounded(x: Any) -> float:
@@ -164,10 +166,16 @@ def identify_payload(
     variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
+    deviations = _deviations(float(inertia.mass), inertia.com, spread)
+    if not inertia.mass >= CERTAIN * deviations[0]:
+        raise recording.error(
+            f"the torques do not show the load on {link!r}: {inertia.mass:.3g} +- "
+            f"{deviations[0]:.2g} kg. Are they those of this arm, in N m?"
+        )
     return PayloadEstimate(
         link,
         inertia,
-        *_deviations(float(inertia.mass), inertia.com, spread),
+        *deviations,
         float(np.linalg.norm(rest - A @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         tuple(dict.fromkeys(notes)),

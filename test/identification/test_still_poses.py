@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from identification_bench import JOINTS, TRUE, motion
@@ -12,7 +14,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.identification import identify_static
+from mbs_dynamics.identification import identify_payload, identify_static
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -194,3 +196,32 @@ def test_torques_of_joints_without_gravity_are_judged_by_inertia():
             assert f"{arm.joint_names[joint]} have the opposite sign" in said
         assert "all joints" in in_motion(arm, lambda tau: -tau)
         assert "mN m" in in_motion(arm, lambda tau: 1e3 * tau)
+
+
+def test_a_load_that_torques_do_not_show_is_not_estimated():
+    """A load far from a planar arm would explain reversed torques of it."""
+    links = "".join(
+        f'<link name="{name}"><inertial><origin xyz="{x} 0 0.02"/><mass value="{mass}"/><inertia '
+        'ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for name, x, mass in (("a", 0.0, 3), ("b", 0.2, 2), ("c", 0.1, 1))
+    )
+    joints = "".join(
+        f'<joint name="to_{child}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{x} 0 0"/><axis xyz="{axis}"/><limit effort="200" velocity="3" lower="-1" '
+        'upper="1"/></joint>'
+        for parent, child, kind, x, axis in (
+            ("base", "a", "prismatic", 0.0, "0 0 1"),
+            ("a", "b", "continuous", 0.1, "0 1 0"),
+            ("b", "c", "continuous", 0.4, "0 1 0"),
+        )
+    )
+    arm = mbs.Model.from_urdf(f'<robot name="p"><link name="base"/>{links}{joints}</robot>')
+    t = np.arange(0.0, 20.0, 0.02)
+    q, qd, qdd = motion(t, 2, model=arm, reach=1.0)
+    tau = mbs.inverse_dynamics(arm.with_payload("c", 1.0, (0.03, 0.0, 0.05)), q, qd, qdd)
+    tau = tau + [0.15, 0.15, 0.02] * np.tanh(qd / 0.05)
+    tau += [0.01, 0.01, 0.002] * np.random.default_rng(1).normal(size=tau.shape)
+    series = TimeSeries(t, arm.joint_names, q, qd, tau=tau)
+    assert abs(identify_payload(arm, series, "c").inertia.mass - 1.0) < 0.05
+    with pytest.raises(TimeSeriesError, match="do not show the load"):
+        identify_payload(arm, replace(series, tau=-tau), "c")
