@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from http.client import HTTPConnection
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.cameras import VIEWS
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import NO_COLLISIONS, Page
@@ -150,21 +148,11 @@ def test_inverse_kinematics_follows_a_dragged_body(page):
     assert (posing.q <= ARM.upper).all()
 
 
-def test_a_browser_keeps_the_camera_for_its_own_size(see, page):
-    """It stayed at times where viser had put it first, for a picture of another size."""
-    posing = Posing(page, Q, QD)
-    page.refresh(posing)  # before the browser is connected, as in show
-    with running(page, posing):
-        seen = see(page.address)
-        assert seen.until(page.server.get_clients)
-        seen.page.wait_for_timeout(1000)
-        (client,) = page.server.get_clients().values()
-        camera = client.camera
-        own = SimpleNamespace(
-            image_width=camera.image_width, image_height=camera.image_height, fov=camera.fov
-        )
-        page.cameras.view(own, VIEWS["start"])
-        assert seen.until(lambda: np.allclose(camera.position, own.position, atol=1e-3))
+def test_the_initial_camera_of_the_server_stays_unset_before_a_browser_is_connected(page):
+    """Viser may apply it after the camera that fits the size of the browser."""
+    unset = page.server.initial_camera.position
+    page.refresh(Posing(page, Q, QD))
+    np.testing.assert_array_equal(page.server.initial_camera.position, unset)
 
 
 def test_views_transparency_and_postures_are_switched_on_the_page(see, page):
