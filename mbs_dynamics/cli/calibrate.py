@@ -11,19 +11,12 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.cli.description import Description
-from mbs_dynamics.cli.options import (
-    Command,
-    Pair,
-    by_name,
-    recording_in,
-    remark,
-    write_json,
-    write_text,
-)
+from mbs_dynamics.cli.identify import Job
+from mbs_dynamics.cli.options import Command, Pair, by_name, remark, write_json, write_text
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
-from mbs_dynamics.errors import ArgumentError, missing_extra
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 
 TIP = "calibrated tip"
@@ -76,20 +69,16 @@ def add_commands(commands: Any) -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    try:
-        from mbs_dynamics import identification
-    except ImportError as error:
-        raise missing_extra("calibration needs SciPy", "identify", error) from error
     asked = {"--point": options.point, "--measured": options.measured or options.camera,
              "--holds": options.holds}  # fmt: skip
     several = [name for name, value in asked.items() if value]
     if len(several) > 1:
         raise ArgumentError(f"{' and '.join(several)} exclude each other; give one of them")
-    robot, tip = Description(options), options.tip
-    urdf, model = robot.urdf, robot.model()
+    job, tip = Job(options), options.tip
+    identification, model = job.identification, job.model
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
-    postures = recording_in(options.postures, options, timed=False)
+    postures = job.read(options.postures, timed=False)
     places: dict[str, bool] = {"placements": options.placements}
     if options.measured or options.camera:
         camera = options.camera
@@ -107,8 +96,7 @@ def _calibrate(options: argparse.Namespace) -> int:
         remark(text, kind="mbs-dynamics")
         return 1
     if options.out is not None:
-        options.out.write_bytes(identification.calibrated_urdf(urdf, result))
-        print(f"wrote {options.out}")
+        job.write_urdf(identification.calibrated_urdf(job.urdf, result))
     return 0
 
 

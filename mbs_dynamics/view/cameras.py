@@ -76,8 +76,11 @@ class Cameras:
         return [client.camera for client in self._server.get_clients().values()]
 
     def start_all(self) -> None:
-        """Give all cameras the view of the start."""
-        for camera in (self._server.initial_camera, *self._connected()):
+        """Give the cameras of all browsers the view of the start.
+
+        The initial camera of the server stays unset: viser may apply it after this view.
+        """
+        for camera in self._connected():
             self.start(camera)
 
     def start(self, camera: Any) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import AXES
 from mbs_dynamics.errors import missing_extra
-from mbs_dynamics.lie.so3 import to_quaternion
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.view.drawings import (
     Arrows,
@@ -22,15 +21,19 @@ from mbs_dynamics.view.drawings import (
     Ellipsoids,
     Fixed,
     Frames,
-    Labels,
+    Label,
     Lines,
 )
 from mbs_dynamics.view.meshes import Part
 
 try:
     import trimesh
+    from viser.transforms import SO3
 except ImportError as error:
     raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
+
+ARROWS, AXES_OF_FRAMES = (0.006, 0.014, 0.04), (0.004, 0.008, 0.015)
+"""Shaft radius, head radius and head length of arrows, relative to the size of the robot."""
 
 _BALL = trimesh.creation.icosphere(subdivisions=3, radius=1.0)
 _DISC = trimesh.creation.cylinder(radius=1.0, height=1.0, sections=48)
@@ -101,11 +104,11 @@ class Canvas:
     def __init__(self, scene: Any, bodies: Bodies, size: float) -> None:
         self._scene, self._bodies, self._size = scene, bodies, size
         self._lock = threading.Lock()  # the page and its clicks draw in separate threads
-        self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
+        self._drawn: dict[str, list[tuple[object, Any]]] = {}
 
     def handles(self, name: str) -> list[Any]:
         """Return the viser handles of the drawings with a name."""
-        return [handle for _, handles in self._drawn.get(name, []) for handle in handles]
+        return [handle for _, handle in self._drawn.get(name, [])]
 
     def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
         """Replace the drawings with a name."""
@@ -118,110 +121,94 @@ class Canvas:
         for k, drawing in enumerate(drawings):
             key = _key(drawing)
             if k < len(before) and before[k][0] == key:
-                handles = before[k][1]
-                self._move(handles, drawing)
+                handle = before[k][1]
+                for attribute, value in _changing(drawing).items():
+                    setattr(handle, attribute, value)
             else:
-                for handle in before[k][1] if k < len(before) else ():
-                    handle.remove()
-                handles = self._add(f"/{name}/{k}", drawing)
-            after.append((key, handles))
-        for _, handles in before[len(drawings) :]:
-            for handle in handles:
-                handle.remove()
+                if k < len(before):
+                    before[k][1].remove()
+                handle = self._add(f"/{name}/{k}", drawing)
+            after.append((key, handle))
+        for _, handle in before[len(drawings) :]:
+            handle.remove()
         self._drawn[name] = after
 
-    def _add(self, name: str, drawing: Drawing) -> list[Any]:
-        scene, size = self._scene, self._size
+    def _add(self, name: str, drawing: Drawing) -> Any:
         if isinstance(drawing, Fixed):
             return self._add(self._bodies.path(drawing.body) + name, drawing.drawing)
-        if isinstance(drawing, Labels):
-            return [
-                scene.add_label(f"{name}/{k}", text, position=place, font_screen_scale=0.8)
-                for k, (place, text) in enumerate(zip(drawing.places, drawing.texts, strict=True))
-            ]
+        scene, size, changing = self._scene, self._size, _changing(drawing)
+        if isinstance(drawing, Label):
+            return scene.add_label(name, font_screen_scale=0.8, **changing)
         if isinstance(drawing, Ellipsoids | Discs):
             solid = _BALL if isinstance(drawing, Ellipsoids) else _DISC
-            handle = scene.add_batched_meshes_simple(
+            return scene.add_batched_meshes_simple(
                 name,
                 solid.vertices,
                 solid.faces,
-                batched_wxyzs=wxyz(drawing.rotations),
-                batched_positions=drawing.centres,
-                batched_scales=_scales(drawing),
-                batched_colors=_bytes(drawing.colours),
                 opacity=None if drawing.opacity >= 1.0 else drawing.opacity,
                 lod="off",
                 cast_shadow=False,
                 receive_shadow=False,
+                **changing,
             )
-            return [handle]
         if isinstance(drawing, Lines):
-            ends, thickness = _ends(drawing.colours), 0.006 * size
-            return [scene.add_line_segments(name, drawing.points, ends, thickness=thickness)]
-        points, colours, shares = _arrows_of(drawing)
-        names = ("shaft_radius", "head_radius", "head_length")
-        sizes = {key: share * size for key, share in zip(names, shares, strict=True)}
-        return [scene.add_arrows(name, points, colours, **sizes)]
-
-    def _move(self, handles: list[Any], drawing: Drawing) -> None:
-        if isinstance(drawing, Fixed):
-            self._move(handles, drawing.drawing)
-            return
-        if isinstance(drawing, Labels):
-            for handle, place, text in zip(handles, drawing.places, drawing.texts, strict=True):
-                handle.position = place
-                handle.text = text
-            return
-        (handle,) = handles
-        if isinstance(drawing, Ellipsoids | Discs):
-            handle.batched_wxyzs = wxyz(drawing.rotations)
-            handle.batched_positions = drawing.centres
-            handle.batched_scales = _scales(drawing).astype(np.float32)
-            handle.batched_colors = _bytes(drawing.colours)
-        elif isinstance(drawing, Lines):
-            handle.points, handle.colors = drawing.points, _ends(drawing.colours)
-        else:
-            handle.points, colours, _ = _arrows_of(drawing)
-            if isinstance(drawing, Arrows):
-                handle.colors = colours
+            return scene.add_line_segments(name, thickness=0.006 * size, **changing)
+        shaft, head, length = ARROWS if isinstance(drawing, Arrows) else AXES_OF_FRAMES
+        return scene.add_arrows(
+            name,
+            shaft_radius=shaft * size,
+            head_radius=head * size,
+            head_length=length * size,
+            **changing,
+        )
 
 
 def wxyz(rotations: FloatArray) -> FloatArray:
     """Return the quaternions (..., 4) of rotations (..., 3, 3), real part first."""
-    return np.asarray(np.roll(to_quaternion(rotations), 1, axis=-1))
+    return np.asarray(SO3.from_matrix(rotations).wxyz)
 
 
 def _key(drawing: Drawing) -> object:
     """Return a key; drawings with equal keys have the same viser objects, which can be moved."""
     if isinstance(drawing, Fixed):
         return drawing.body, _key(drawing.drawing)
-    if isinstance(drawing, Labels):
-        return Labels, len(drawing.texts)
+    if isinstance(drawing, Label):
+        return Label
     if isinstance(drawing, Frames):
-        return Frames, len(drawing.poses), drawing.length
+        return Frames, len(drawing.poses)
     opacity = drawing.opacity if isinstance(drawing, Ellipsoids | Discs) else 1.0
     return type(drawing), len(drawing.colours), opacity
 
 
-def _scales(drawing: Ellipsoids | Discs) -> FloatArray:
-    if isinstance(drawing, Ellipsoids):
-        return drawing.semi_axes
-    thickness = np.full(len(drawing.radii), drawing.thickness)
-    return np.stack([drawing.radii, drawing.radii, thickness], axis=1)
-
-
-def _arrows_of(drawing: Arrows | Frames) -> tuple[FloatArray, Any, tuple[float, float, float]]:
-    """Return points (k, 2, 3), colours (k, 3) and sizes of arrows, or of the axes of frames.
-
-    The sizes are shaft radius, head radius and head length relative to the robot.
-    """
-    if isinstance(drawing, Arrows):
-        return drawing.points, _bytes(drawing.colours), (0.006, 0.014, 0.04)
-    poses = drawing.poses
-    origins = np.repeat(poses[:, None, :3, 3], 3, axis=1)
-    along = drawing.length * np.swapaxes(poses[:, :3, :3], 1, 2)
-    points = np.stack([origins, origins + along], axis=2).reshape(-1, 2, 3)
-    return points, _bytes(np.tile(np.array(AXES), (len(poses), 1))), (0.004, 0.008, 0.015)
+def _changing(drawing: Drawing) -> dict[str, Any]:
+    """Return the attributes of a viser object that may change while it is moved."""
+    if isinstance(drawing, Fixed):
+        return _changing(drawing.drawing)
+    if isinstance(drawing, Label):
+        text = drawing.text
+        return {"position": drawing.place, "text": text, "visible": bool(text)}
+    if isinstance(drawing, Ellipsoids | Discs):
+        if isinstance(drawing, Ellipsoids):
+            scales = drawing.semi_axes
+        else:
+            thickness = np.full(len(drawing.radii), drawing.thickness)
+            scales = np.stack([drawing.radii, drawing.radii, thickness], axis=1)
+        return {
+            "batched_wxyzs": wxyz(drawing.rotations),
+            "batched_positions": drawing.centres,
+            "batched_scales": scales.astype(np.float32),
+            "batched_colors": _bytes(drawing.colours),
+        }
+    if isinstance(drawing, Frames):
+        poses = drawing.poses
+        origins = np.repeat(poses[:, None, :3, 3], 3, axis=1)
+        along = drawing.length * np.swapaxes(poses[:, :3, :3], 1, 2)
+        points = np.stack([origins, origins + along], axis=2).reshape(-1, 2, 3)
+        return {"points": points, "colors": _bytes(np.tile(np.array(AXES), (len(poses), 1)))}
+    colours = _bytes(drawing.colours)
+    if isinstance(drawing, Lines):
+        colours = np.repeat(colours[:, None], 2, axis=1)
+    return {"points": drawing.points, "colors": colours}
 
 
 def _bytes(colours: FloatArray) -> Any:
@@ -229,7 +216,3 @@ def _bytes(colours: FloatArray) -> Any:
     srgb = np.asarray(colours, dtype=float)
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return np.round(255.0 * linear).astype(np.uint8)
-
-
-def _ends(colours: FloatArray) -> Any:
-    return np.repeat(_bytes(colours)[:, None], 2, axis=1)

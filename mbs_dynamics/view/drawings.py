@@ -72,12 +72,13 @@ class Frames(NamedTuple):
     length: float
 
 
-class Labels(NamedTuple):
-    """Text labels."""
+class Label(NamedTuple):
+    """A text label."""
 
-    places: FloatArray
-    """(k, 3)."""
-    texts: tuple[str, ...]
+    place: FloatArray
+    """(3,)."""
+    text: str
+    """Empty for a label that is not shown."""
     rank: float = 0.0
     """Labels with a higher rank are placed first; others are moved or omitted."""
 
@@ -86,10 +87,10 @@ class Fixed(NamedTuple):
     """A drawing in the frame of a body, which moves with the body."""
 
     body: int
-    drawing: Ellipsoids | Discs | Arrows | Lines | Frames | Labels
+    drawing: Ellipsoids | Discs | Arrows | Lines | Frames | Label
 
 
-Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Labels | Fixed
+Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Label | Fixed
 
 
 def same(colour: Colour, count: int) -> FloatArray:

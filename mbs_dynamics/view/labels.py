@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.view.cameras import Camera
-from mbs_dynamics.view.drawings import Drawing, Fixed, Labels
+from mbs_dynamics.view.drawings import Drawing, Fixed, Label
 
 CHARACTER, ROW = 5.2, 15.0
 """Width of a character and height of a label in pixels, with margins."""
@@ -30,18 +28,18 @@ def arranged(
     found = []
     for row, drawings in enumerate(layers):
         for k, drawing in enumerate(drawings):
-            labels = drawing.drawing if isinstance(drawing, Fixed) else drawing
-            if isinstance(labels, Labels):
-                found.append((-labels.rank, row, k, labels))
-    for _, row, k, labels in sorted(found, key=lambda each: each[0]):
+            label = drawing.drawing if isinstance(drawing, Fixed) else drawing
+            if isinstance(label, Label):
+                found.append((-label.rank, row, k, label))
+    for _, row, k, label in sorted(found, key=lambda each: each[0]):
         drawing = layers[row][k]
         if isinstance(drawing, Fixed):
             R, p = poses[drawing.body, :3, :3], poses[drawing.body, :3, 3]
-            placed = layout.place(labels._replace(places=labels.places @ R.T + p))
-            local = placed._replace(places=(placed.places - p) @ R)
+            placed = layout.place(label._replace(place=R @ label.place + p))
+            local = placed._replace(place=R.T @ (placed.place - p))
             result[row][k] = Fixed(drawing.body, local)
         else:
-            result[row][k] = layout.place(labels)
+            result[row][k] = layout.place(label)
     return result
 
 
@@ -53,23 +51,20 @@ class LabelLayout:
         self._taken: list[tuple[float, float, float]] = []
         """Left, right and upper edge in pixels of each placed label."""
 
-    def place(self, labels: Labels) -> Labels:
-        """Return the labels, moved up or down to the nearest free row.
+    def place(self, label: Label) -> Label:
+        """Return the label, moved up or down to the nearest free row.
 
-        Labels without a free row within ``ROWS``, or behind the camera, are omitted.
+        It has no text without a free row within ``ROWS``, or behind the camera.
         """
         camera, axes = self._camera, self._camera.axes()
-        places, texts = [], []
-        for place, text in zip(labels.places, labels.texts, strict=True):
-            x, y, depth = axes @ (place - camera.position)
-            if depth <= 0.0:
-                continue
-            scale = camera.pixels_per_metre(float(depth))
-            shift = self._free(scale * float(x), scale * float(y), CHARACTER * len(text))
-            if shift is not None:
-                places.append(place + shift / scale * axes[1])
-                texts.append(text)
-        return Labels(np.array(places).reshape(-1, 3), tuple(texts))
+        x, y, depth = (axes @ (label.place - camera.position)).tolist()
+        if depth <= 0.0:
+            return label._replace(text="")
+        scale = camera.pixels_per_metre(depth)
+        shift = self._free(scale * x, scale * y, CHARACTER * len(label.text))
+        if shift is None:
+            return label._replace(text="")
+        return label._replace(place=label.place + shift / scale * axes[1])
 
     def _free(self, left: float, top: float, width: float) -> float | None:
         """Reserve the nearest free row for a label and return its shift in pixels, or None."""

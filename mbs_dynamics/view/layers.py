@@ -20,7 +20,7 @@ from mbs_dynamics.view.drawings import (
     Ellipsoids,
     Fixed,
     Frames,
-    Labels,
+    Label,
     Lines,
     same,
     scale,
@@ -74,7 +74,7 @@ def joint_axes(scene: Scene) -> list[Drawing]:
 def joint_names(scene: Scene) -> list[Drawing]:
     """Return the names of the joints with one degree of freedom, at their axes."""
     return [
-        Fixed(i, Labels(np.zeros((1, 3)), (scene.model.bodies[i].joint.name,)))
+        Fixed(i, Label(np.zeros(3), scene.model.bodies[i].joint.name))
         for _, i, _ in scene.drawn.joints
     ]
 
@@ -82,7 +82,7 @@ def joint_names(scene: Scene) -> list[Drawing]:
 def frame_names(scene: Scene) -> list[Drawing]:
     """Return the names of moving links and frames, at their origins."""
     return [
-        Fixed(frame.body, Labels(frame.placement[None, :3, 3], (frame.name,)))
+        Fixed(frame.body, Label(frame.placement[:3, 3], frame.name))
         for frame in scene.model.frames.values()
         if frame.body != GROUND
     ]
@@ -145,7 +145,7 @@ def torque_labels(scene: Scene) -> list[Drawing]:
         limited = np.isfinite(scene.model.effort_limits[k])
         text = f"{text} ({100.0 * shares[k]:.0f} %)" if limited else text
         place = 0.5 * disc_radius(scene) * turned[:, 2]
-        drawings.append(Fixed(i, Labels(place[None], (text,), 1.0 + float(shares[k]))))
+        drawings.append(Fixed(i, Label(place, text, 1.0 + float(shares[k]))))
     return drawings
 
 
@@ -201,7 +201,7 @@ def twist(scene: Scene) -> list[Drawing]:
     frames = Frames(axes[None], 0.15 * scene.drawn.size)
     text = f"{axis.rate:.3g} rad/s, {axis.speed:.3g} m/s along the axis"
     place = _nearest(axis, scene.pose[:3, 3]) + 0.5 * per_unit * axis.direction
-    return [*screw(scene), *arrows, frames, Labels(place[None], (text,))]
+    return [*screw(scene), *arrows, frames, Label(place, text)]
 
 
 def jacobian_columns(scene: Scene) -> list[Drawing]:
@@ -242,7 +242,7 @@ def velocity_layer(scene: Scene) -> list[Drawing]:
             np.array([GREEN, RED]),
             0.3,
         ),
-        Labels(top[None], (text,)),
+        Label(top, text),
     ]
 
 

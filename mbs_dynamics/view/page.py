@@ -23,7 +23,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.cameras import VIEWS, Cameras
 from mbs_dynamics.view.canvas import Bodies, Canvas, Meshes
-from mbs_dynamics.view.drawings import Fixed, Labels
+from mbs_dynamics.view.drawings import Fixed, Label
 from mbs_dynamics.view.labels import arranged
 from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Part, appearance, shaded
@@ -175,7 +175,7 @@ class Page:
         text = (
             link if part.body == GROUND else f"{link}, {self._model.bodies[part.body].joint.name}"
         )
-        label = Labels(part.mesh.bounds.mean(axis=0)[None], (text,))
+        label = Label(part.mesh.bounds.mean(axis=0), text)
         self.canvas.draw("picked", [Fixed(part.body, label)])
         self.touch()
 

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from viser.transforms import SE3, SO3
 
 from mbs_dynamics.algorithms import (
     difference,
@@ -21,8 +22,6 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.integrate.standing import floats
-from mbs_dynamics.lie.se3 import pose as pose_of
-from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -161,7 +160,8 @@ class Posing:
 
     def _dragged(self, _: object) -> None:
         self._dragged_at = time.monotonic()
-        self._target = pose_of(_rotation(self._handle.wxyz), np.asarray(self._handle.position))
+        handle = SE3.from_rotation_and_translation(SO3(self._handle.wxyz), self._handle.position)
+        self._target = np.asarray(handle.as_matrix())
         self._page.touch()
 
     def move(self, q: Sequence[float] | FloatArray) -> None:
@@ -291,8 +291,3 @@ def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
         np.where(np.abs(model.lower) < FARTHEST_LIMIT, model.lower, -half),
         np.where(np.abs(model.upper) < FARTHEST_LIMIT, model.upper, half),
     )
-
-
-def _rotation(quaternion: FloatArray) -> FloatArray:
-    """Return the rotation matrix (3, 3) of a quaternion (4,), real part first."""
-    return np.asarray(from_quaternion(np.roll(np.asarray(quaternion, dtype=float), -1)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbs_dynamics.view.drawings import Labels
+from mbs_dynamics.view.drawings import Label
 from mbs_dynamics.view.labels import CHARACTER, ROW, ROWS, Camera, LabelLayout
 
 CAMERA = Camera(np.array([2.0, -1.0, 0.8]), np.array([0.0, 0.0, 0.5]), np.radians(75.0), 800.0)
@@ -27,12 +27,10 @@ def test_no_label_covers_another():
         places = rng.normal((0.0, 0.0, 0.5), 0.15, (count, 3))
         texts = tuple("x" * k for k in rng.integers(5, 20, count))
         layout = LabelLayout(CAMERA)
-        placed = [
-            layout.place(Labels(places[half], np.array(texts)[half]))
-            for half in (slice(0, count // 2), slice(count // 2, None))
-        ]
-        at = pixels(CAMERA, np.concatenate([each.places for each in placed]))
-        width = [CHARACTER * len(text) for each in placed for text in each.texts]
+        placed = [layout.place(Label(*each)) for each in zip(places, texts, strict=True)]
+        shown = [each for each in placed if each.text]
+        at = pixels(CAMERA, np.array([each.place for each in shown]))
+        width = [CHARACTER * len(each.text) for each in shown]
         for i in range(len(at)):
             for k in range(i):
                 beside = at[i, 0] >= at[k, 0] + width[k] or at[k, 0] >= at[i, 0] + width[i]
@@ -40,9 +38,12 @@ def test_no_label_covers_another():
 
 
 def test_labels_that_are_alone_stay_and_those_without_room_are_omitted():
-    far = Labels(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), ("a", "b"))
-    np.testing.assert_array_equal(LabelLayout(CAMERA).place(far).places, far.places)
-    many = Labels(np.zeros((100, 3)), ("torque",) * 100)
-    assert len(LabelLayout(CAMERA).place(many).texts) == 2 * ROWS + 1
-    behind = Labels(2.0 * CAMERA.position[None], ("behind",))
-    assert LabelLayout(CAMERA).place(behind).texts == ()
+    layout = LabelLayout(CAMERA)
+    for height in (0.0, 1.0):
+        far = Label(np.array([0.0, 0.0, height]), "a")
+        np.testing.assert_array_equal(layout.place(far).place, far.place)
+    layout = LabelLayout(CAMERA)
+    many = [layout.place(Label(np.zeros(3), "torque")) for _ in range(100)]
+    assert sum(bool(each.text) for each in many) == 2 * ROWS + 1
+    behind = Label(2.0 * CAMERA.position, "behind")
+    assert LabelLayout(CAMERA).place(behind).text == ""

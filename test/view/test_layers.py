@@ -15,7 +15,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import layers
-from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Fixed, Frames, Labels, Lines
+from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Fixed, Frames, Label, Lines
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
@@ -73,7 +73,7 @@ def test_torques_hold_gravity_and_the_wrench():
 
 def texts_of(drawings):
     """Return the texts of fixed labels, by their bodies."""
-    return {body: each.texts[0] for body, each in drawings if isinstance(each, Labels)}
+    return {body: each.text for body, each in drawings if isinstance(each, Label)}
 
 
 def test_discs_and_labels_say_the_share_of_the_limit():
@@ -132,13 +132,13 @@ def test_columns_of_the_jacobian_are_the_joint_axes_and_the_velocities_of_the_to
 
 
 def test_forces_are_large_where_velocities_are_small():
-    shapes, labels = layers.velocity_layer(SCENE)
+    shapes, label = layers.velocity_layer(SCENE)
     speeds, forces = shapes.semi_axes
     J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")[3:]
     s = np.linalg.svd(J)[1]
     np.testing.assert_allclose(speeds / speeds.max(), s / s.max())
     np.testing.assert_allclose(forces / forces.max(), s.min() / s)
-    assert labels.texts == (f"{s.max():.3g} m/s per rad/s, {1 / s.min():.3g} N per N m",)
+    assert label.text == f"{s.max():.3g} m/s per rad/s, {1 / s.min():.3g} N per N m"
 
 
 def test_a_wrench_ends_at_the_body():

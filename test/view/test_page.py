@@ -148,6 +148,13 @@ def test_inverse_kinematics_follows_a_dragged_body(page):
     assert (posing.q <= ARM.upper).all()
 
 
+def test_the_initial_camera_of_the_server_stays_unset_before_a_browser_is_connected(page):
+    """Viser may apply it after the camera that fits the size of the browser."""
+    unset = page.server.initial_camera.position
+    page.refresh(Posing(page, Q, QD))
+    np.testing.assert_array_equal(page.server.initial_camera.position, unset)
+
+
 def test_views_transparency_and_postures_are_switched_on_the_page(see, page):
     posing = Posing(page, degrees=True)
     with running(page, posing):
