@@ -20,6 +20,7 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import LARGEST_LOAD, WIDEST
 from mbs_dynamics.control.guard import LARGEST_TURN
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.export import export_period
@@ -43,6 +44,7 @@ from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.diagnostics import stopping_effort, stopping_speed
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, without_payloads
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.model.urdf import MAX_LENGTH
 from mbs_dynamics.model.urdf_xml import document_of, text_of
 
 FILES = Path(__file__).parent / "controller"
@@ -233,6 +235,9 @@ def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any
         latched=kinds.index("latched"),
         standard_gravity=math.hypot(*STANDARD_GRAVITY),
         gravity_tolerance=GRAVITY_TOLERANCE,
+        largest_load=LARGEST_LOAD,
+        farthest_load=MAX_LENGTH,
+        widest_load=WIDEST,
         laws=sum(1 << int(law) for law in (FLOAT, JOINT, LINK) if law in traced.available),
         link=traced.link,
         links="\n".join(links),

@@ -40,8 +40,9 @@ const guarded_Link & link_named(const std::string & name, bool moves)
 void check_load(const Load & load)
 {
   for (const double x : load) {
-    if (!(std::abs(x) <= 1e6)) {
-      throw invalid_argument(number(x, "g") + " is too large; must be at most 1e+06");
+    if (!(std::abs(x) <= GUARDED_LARGEST_LOAD)) {
+      throw invalid_argument(
+        number(x, "g") + " is too large; must be at most " + number(GUARDED_LARGEST_LOAD, "g"));
     }
   }
   const auto [m, x, y, z, ixx, ixy, ixz, iyy, iyz, izz] = load;
@@ -54,10 +55,18 @@ void check_load(const Load & load)
   if (m == 0.0 && size != 0.0) {
     throw invalid_argument("there is no inertia without mass");
   }
-  constexpr double kLongest = 15.0;  // as in Python; by its inertia, a rod is no longer either
-  const double distance = m > 0.0 ? x * x + y * y + z * z : 0.0;
-  if (distance > kLongest * kLongest || 6.0 * size > m * kLongest * kLongest) {
-    throw invalid_argument("the centre of mass or the radius of gyration is too large");
+  const double distance = std::hypot(x, y, z);
+  if (m > 0.0 && distance > GUARDED_FARTHEST_LOAD) {
+    throw invalid_argument(
+      "its centre of mass is " + number(distance) + " m from the link; must be at most " +
+      number(GUARDED_FARTHEST_LOAD, "g") + " m. Is it in m?");
+  }
+  const double radius = m > 0.0 ? std::sqrt(0.5 * size / m) : 0.0;
+  if (radius > GUARDED_WIDEST_LOAD) {
+    throw invalid_argument(
+      "by its inertia, its mass is " + number(radius, ".3g") +
+      " m from its centre (root mean square); must be at most " +
+      number(GUARDED_WIDEST_LOAD, ".2g") + " m. Is the inertia in kg m^2?");
   }
 }
 

@@ -21,20 +21,21 @@ using Vector = std::array<double, 3>;
 /// zz).
 using Load = std::array<double, 10>;
 
-/// The link with a name, which must move.
+/// Find a link by name. It must move.
 const guarded_Link & moving_link(const std::string & name);
 
-/// The link with a name, which must not move; the root if there is no name.
+/// Find a link by name. It must not move. Without a name, it is the root.
 const guarded_Link & fixed_link(const std::string & name);
 
-/// A vector along the axes of a link, along those of the body that moves with it.
+/// Rotate a vector from the axes of a link to those of the body that moves with it.
 Vector rotated(const guarded_Link & link, const Vector & v);
 
-/// A point in the frame of a link, in that of the body that moves with it.
+/// Transform a point from the frame of a link to that of the body that moves with it.
 Vector placed(const guarded_Link & link, const Vector & point);
 
 double length(const double * v);
 
+/// Throw unless the length of a gravity is about 9.81 m/s^2.
 void check_gravity(const double * gravity);
 
 /// The inertial parameters of a load on a link, in the frame of the body that moves with it: the

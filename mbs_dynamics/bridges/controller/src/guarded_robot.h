@@ -19,6 +19,12 @@
 #define GUARDED_STANDARD_GRAVITY ${standard_gravity}
 #define GUARDED_GRAVITY_TOLERANCE ${gravity_tolerance}
 
+/* Limits of a load: each of its numbers; distance of its centre of mass from the link, and of its
+ * mass from this centre (root mean square), in m. */
+#define GUARDED_LARGEST_LOAD ${largest_load}
+#define GUARDED_FARTHEST_LOAD ${farthest_load}
+#define GUARDED_WIDEST_LOAD ${widest_load}
+
 /* Places of two checks among guarded_checks. */
 #define GUARDED_OVERLOAD ${overload}
 #define GUARDED_LATCHED ${latched}

@@ -38,14 +38,14 @@ public:
   std::vector<std::string> commands() const;
   const std::vector<std::string> & states() const { return states_; }
 
-  /// Which states are measured, as a sentence.
+  /// Sentence that says which states are measured.
   const std::string & summary() const { return summary_; }
 
-  /// Time in s between two states, for a control loop with a period in s: that of the slowest
-  /// hardware, if its rw_rate is smaller than the rate of the loop.
+  /// Time in s between two states: the period of the control loop in s, or that of the slowest
+  /// hardware if its rw_rate is smaller than the rate of the loop.
   double state_period(double period) const;
 
-  /// A sample at a time. Values that are missing are NaN. For the control loop.
+  /// Read a sample at the time `now`. Missing values are NaN. For the control loop.
   void read(
     const std::vector<hardware_interface::LoanedStateInterface> & interfaces, double now,
     guarded_Sample & sample) const;

@@ -21,8 +21,7 @@ public:
   /// effort of each joint to command.
   static std::vector<std::string> names();
 
-  /// Follow values in the order of the names: write them into a request and a sample. For the
-  /// control loop.
+  /// Write values, in the order of the names, into a request and a sample. For the control loop.
   void follow(
     const std::vector<double> & values, const guarded_State & state,
     const guarded_Settings & settings, guarded_Request & request, guarded_Sample & sample);

@@ -12,7 +12,7 @@ namespace GUARDED_PACKAGE
 
 enum Mode { kOff, kRampingIn, kOn, kRampingOut, kStopping, kFault };
 
-/// What the control loop tells the other threads about its latest period.
+/// Results of the latest period, which the control loop passes to the other threads.
 struct Report
 {
   bool active = false;

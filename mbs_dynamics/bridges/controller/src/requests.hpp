@@ -23,10 +23,10 @@ namespace GUARDED_PACKAGE
 
 enum Law { kFloat, kJoint, kLink };
 
-/// What users request by parameters and messages, as settings and requests of the control loop.
+/// Converts parameters and messages to settings and requests of the control loop.
 ///
-/// Each method checks what it is given against the latest report, and throws
-/// std::invalid_argument, with no effect, if it must be refused.
+/// Each method checks its argument against the latest report. If it must be refused, it throws
+/// std::invalid_argument and changes nothing.
 class Requests
 {
 public:

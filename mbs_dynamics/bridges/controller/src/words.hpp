@@ -1,7 +1,7 @@
 // Copyright 2026 The mbs_dynamics authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of a control period as words.
+// Words for the numbers of a control period.
 
 #ifndef WORDS_HPP_
 #define WORDS_HPP_
@@ -17,16 +17,16 @@ namespace GUARDED_PACKAGE
 /// Name of the mode of a state.
 const char * mode_name(const guarded_State & state);
 
-/// What check k has found in a period, in words; empty if nothing.
+/// Finding of check k in a period, in words; empty if the check passes.
 std::string finding(int k, const guarded_Verdict & verdict, const guarded_State & state);
 
 /// The fault of a state, in words; empty if there is none.
 std::string fault_of(const guarded_State & state);
 
-/// What forbids to enable torques.
+/// Reasons not to enable torques.
 std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded_State & state);
 
-/// A verdict in which no check fails: that of no period.
+/// A verdict in which no check fails, before the first period.
 guarded_Verdict nothing_found();
 
 /// Names or sentences, with a separator between them.
