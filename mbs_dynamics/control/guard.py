@@ -465,7 +465,7 @@ class Guard:
             self.trip(t, Fault("law", problem))
         output = self.running.run()
         self._report(t)
-        self.events.update_law()
+        self.events.update_law(t)
         return output
 
     def _report(self, t: float) -> None:
