@@ -442,7 +442,8 @@ class Settings(NamedTuple):
     ahead: Number
     """Largest time by which a stamp may be later than now."""
     longest_pause: Number
-    """Time between two periods that is a fault."""
+    """Time between two periods that is a fault. If it is finite, a shorter pause makes no joint
+    stale that has a state after it."""
     differentiates: Number
     """Whether velocities that are not reported are differences of positions."""
     frozen_timeout: Number
