@@ -29,7 +29,7 @@ NOISE = 1e-3
 
 
 class Threshold(NamedTuple):
-    """Thresholds of a joint.
+    """Thresholds of a joint, in the order of ``collisions.unwatched``.
 
     A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
     speeds; beyond these speeds it grows with that share.
@@ -45,24 +45,17 @@ class Threshold(NamedTuple):
     """Largest speed in the recording, in rad/s or m/s."""
 
 
-UNWATCHED = Threshold(NEVER, 0.0, NEVER, 0.0, 1.0)
-"""Thresholds of a joint without detection."""
-
-SETTINGS = (
-    "impact_threshold", "impact_slope", "sustained_threshold", "sustained_slope", "recorded_speed",
-)  # fmt: skip
-"""Settings of the period for the fields of Threshold."""
-
-
 def threshold_settings(model: Model, rows: Mapping[str, Threshold]) -> dict[str, FloatArray]:
-    """Return settings of the period, by name; joints without thresholds are not watched.
+    """Return settings of the period by name; joints without thresholds are not watched.
 
     Raises UnknownJointError or ArgumentError for joints that cannot have a motor.
     """
-    table = np.tile(UNWATCHED, (model.n, 1))
+    settings = collisions.unwatched(model.n)
     for name, row in rows.items():
-        table[coordinate_of(model, name)] = row
-    return dict(zip(SETTINGS, table.T, strict=True))
+        column = coordinate_of(model, name)
+        for values, value in zip(settings.values(), row, strict=True):
+            values[column] = value
+    return settings
 
 
 def read_thresholds(path: str | Path, model: Model) -> dict[str, Threshold]:

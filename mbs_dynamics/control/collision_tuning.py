@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import NOISE, UNWATCHED, Threshold
+from mbs_dynamics.control.collision import NOISE, Threshold, threshold_settings
 from mbs_dynamics.control.environment import payload_parameters
 from mbs_dynamics.control.motion import Motion
 from mbs_dynamics.control.motor_table import coordinate_of
@@ -107,7 +107,7 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
     full: FloatArray = np.zeros((3, len(part.t), model.n))
     full[:, :, places] = part.q, qd, part.tau
-    watch = Watch(model, dict.fromkeys(part.joints, UNWATCHED._replace(impact=NOISE)))
+    watch = Watch(model, dict.fromkeys(part.joints, Threshold(NOISE, 0.0, NOISE, 0.0, 1.0)))
     states = map(watch.after, part.t.tolist(), *full)
     rows = [
         (collisions.impact_of(s)[places], s.sustained[places], rates[places])
@@ -128,8 +128,9 @@ class Watch:
         joints = [coordinate_of(model, name) for name in thresholds]
         settings = ArmSettings.of(tuple(thresholds))
         self.given = period_settings(
-            model, joints, settings, model.gravity, payload_parameters(model), thresholds=thresholds
-        )
+            model, joints, settings, model.gravity, payload_parameters(model),
+            thresholds=threshold_settings(model, thresholds),
+        )  # fmt: skip
         period = Period(model, settings.algorithm, GRAVITY_ALONE._replace(collisions=True))
         self._running = RunningPeriod(model, joints, period, self.given)
         request = Motion(model, joints, tuple(thresholds)).request(transitions.NONE, sends=True)

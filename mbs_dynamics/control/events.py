@@ -19,8 +19,9 @@ from mbs_dynamics.control.running_period import Reported, RunningPeriod
 from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import listed
 
-REMARKED = ("ended", "stiffness_share", "waits_since", "link_waits_since", "obeys")
-"""Fields of the state on which remarks about references depend."""
+REMARK_PERIOD = 0.1
+"""Time in s between two looks at how a law follows its reference: remarks are about longer times.
+"""
 
 
 class Events:
@@ -34,7 +35,7 @@ class Events:
         self._reported = running.reported
         slides = sliding(running.model)
         units = ["m" if slides[k] else "rad" for k in running.joints]
-        self._lags = Remarks(laws.motion, units)
+        self._lags, self._looked_at = Remarks(laws.motion, units), -math.inf
         self.fault: Fault | None = None
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         self.collision: Collision | None = None
@@ -90,17 +91,17 @@ class Events:
                 self._warnings += self.inactive_checks()
         return True
 
-    def update_law(self) -> None:
-        """Report how the law in force follows its reference."""
+    def update_law(self, t: float) -> None:
+        """Report at time ``t`` how the law in force follows its reference."""
         law, running = self._laws.in_force, self._running
         if law is None or not running.engaged:
             return
-        ended, *numbers = running.numbers(*REMARKED)
-        if self._laws.motion.trajectory is not None and ended:
+        if self._laws.motion.trajectory is not None and running.number("ended"):
             self._laws.motion.end()
             self._laws.update_request()
             self.remark("the trajectory has ended, and its last point is held")
-        if self._lags.due(*numbers):
+        if not 0.0 <= t - self._looked_at < REMARK_PERIOD:
+            self._looked_at = t
             self.remark(*self._lags.new(running.state, running.given, law))
 
     def _report_changes(self, before: Reported, now: Reported) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, read_thresholds
+from mbs_dynamics.control.collision import Collision, read_thresholds, threshold_settings
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
@@ -93,7 +93,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings = settings
         file = settings.collision_file
-        self._thresholds = read_thresholds(file, model) if file else {}
+        self._thresholds = threshold_settings(model, read_thresholds(file, model)) if file else {}
         self.loads = link_loads(model)
         """The loads in force, or towards which the present ones change."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))
@@ -465,7 +465,7 @@ class Guard:
             self.trip(t, Fault("law", problem))
         output = self.running.run()
         self._report(t)
-        self.events.update_law()
+        self.events.update_law(t)
         return output
 
     def _report(self, t: float) -> None:

@@ -128,8 +128,8 @@ class LawInForce:
     @property
     def _moves_link(self) -> bool:
         """Whether torques of a law move a link."""
-        every = self._running.numbers("law", "law_before")
-        return self._running.engaged and any(law in laws.OF_LINKS for law in every)
+        s = self._running.state
+        return self._running.engaged and (s.law in laws.OF_LINKS or s.law_before in laws.OF_LINKS)
 
     def _check_stiffness(self, law: JointImpedance | CartesianImpedance, function: Period) -> None:
         """Raise ArgumentError if a law is too stiff for the arm at rest in its present posture.
@@ -275,7 +275,7 @@ class LawInForce:
 
     def _feed(self, t: float) -> None:
         """Provide the segment of the trajectory that is played at time ``t``."""
-        (played,) = self._running.numbers("played")
+        played = self._running.number("played")
         if math.isfinite(played):
             s = self._running.state
             self.motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))

@@ -92,12 +92,6 @@ class Motion:
             pace=self.pace,
         )
 
-    @property
-    def may_be_off(self) -> bool:
-        """Whether a target may be missed: a pose beyond limits, or a target that is too old."""
-        of_link = self.law in laws.OF_LINKS
-        return self.follows == references.TARGET and (of_link or bool(self.target_qd.any()))
-
     def use(self, law: float, link: str = "") -> None:
         """Request another law; a motion for a law of another kind or link is ended."""
         if (law in laws.OF_LINKS, link) != (self.law in laws.OF_LINKS, self.link):

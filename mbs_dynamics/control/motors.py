@@ -252,8 +252,7 @@ class Motors:
                 *frames,
                 strict=False,  # if one is shorter, too few columns are left to unpack
             )
-            layout = self._layouts(names)
-            numbers, pack, rows, coordinates, order, zeros, factors, unknown = layout
+            numbers, pack, rows, coordinates, order, zeros, factors, unknown = self._layouts(names)
             pack(*stamps, *stamps, *positions, *velocities, *efforts, *errors, *temperatures)
             values = (numbers[order] - zeros) * factors
         except (TypeError, ValueError, ArithmeticError, RuntimeWarning, struct.error):

@@ -31,16 +31,16 @@ class Lag:
     """Reports once that an arm has lagged behind for some time."""
 
     def __init__(self) -> None:
-        self.since = math.inf
+        self._since = math.inf
         self._reported = False
 
     def due(self, lags: bool, now: float) -> bool:
         """Return whether a lag is to be reported now."""
         if not lags:
-            self.since, self._reported = math.inf, False
+            self._since, self._reported = math.inf, False
             return False
-        self.since = min(self.since, now)
-        due = not self._reported and now - self.since >= REPORTED_AFTER
+        self._since = min(self._since, now)
+        due = not self._reported and now - self._since >= REPORTED_AFTER
         self._reported = self._reported or due
         return due
 
@@ -61,14 +61,6 @@ class Remarks:
     def restart(self) -> None:
         """Enable again the remarks that are made once after torques are enabled."""
         self._softened = False
-
-    def due(self, share: float, waits: float, link_waits: float, obeys: float) -> bool:
-        """Return whether there may be remarks about a state; arguments as the fields of State."""
-        lags = (self._joints, self._link, self._target)
-        softened = share < 1.0 and not self._softened
-        aims = bool(obeys) and self._motion.may_be_off
-        lagging = min(waits, link_waits, *(lag.since for lag in lags)) < math.inf
-        return lagging or softened or aims
 
     def new(self, s: State, p: Settings, law: AnyLaw) -> list[str]:
         """Return the remarks that are due after a period in which a law moves the arm."""

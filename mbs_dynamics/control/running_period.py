@@ -218,9 +218,9 @@ class RunningPeriod:
             return verdict.unpacked(np.full(verdict.size, math.nan))
         return verdict.unpacked(self._result.verdict)
 
-    def numbers(self, *names: str) -> list[float]:
-        """Return numbers of the state, without the rest of it."""
-        return [self._state.item(self._places[name].start) for name in names]
+    def number(self, name: str) -> float:
+        """Return a number of the state, without the rest of it."""
+        return self._state.item(self._places[name].start)
 
     def stamps(self) -> list[float]:
         """Return the stamps (n,) in s of the latest accepted states, NaN before the first."""

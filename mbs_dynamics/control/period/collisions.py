@@ -57,6 +57,17 @@ class Hit(NamedTuple):
     threshold: Any
 
 
+def unwatched(n: int) -> dict[str, Any]:
+    """Return the settings, (n,) each, of n joints without detection."""
+    return {
+        "impact_threshold": np.full(n, NEVER),
+        "impact_slope": np.zeros(n),
+        "sustained_threshold": np.full(n, NEVER),
+        "sustained_slope": np.zeros(n),
+        "recorded_speed": np.ones(n),
+    }
+
+
 def fading(x: Any) -> Any:
     """Return the decay of a first-order filter after x time constants, for x >= 0.
 

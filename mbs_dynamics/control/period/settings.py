@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Threshold, threshold_settings
 from mbs_dynamics.control.laws.impedance import (
     CartesianImpedance,
     JointImpedance,
@@ -65,7 +64,7 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
-    thresholds: Mapping[str, Threshold] = {},
+    thresholds: Mapping[str, FloatArray] = {},
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -73,8 +72,9 @@ def period_settings(
 
     ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
     (nb, 10), inertial parameters of each body, are the goals of their ramps. ``stiffness``,
-    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` are those
-    of collisions by joint; others are not watched. No law but gravity compensation exerts torques.
+    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` are the
+    settings of collisions by name, (n,) each; without them none is detected. No law but gravity
+    compensation exerts torques.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
@@ -116,7 +116,7 @@ def period_settings(
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(thresholds)),
         on_collision=ON_COLLISION[given.on_collision],
-        **threshold_settings(model, thresholds),
+        **{**collisions.unwatched(n), **thresholds},
         watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
