@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three arms for the tests of inverse kinematics, with Pinocchio's numbers, and a planar one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 

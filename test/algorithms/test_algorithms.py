@@ -8,8 +8,6 @@ are theorems of mechanics. Rates along a motion are exact: the equations themsel
 with truncated Taylor series of numbers.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

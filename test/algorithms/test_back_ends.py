@@ -6,8 +6,6 @@ The reference is the equations of the very model, evaluated with NumPy: neither 
 equivalent model. That the equations are right is tested against Pinocchio and definitions.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from functools import cache, lru_cache

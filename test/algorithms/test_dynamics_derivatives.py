@@ -9,8 +9,6 @@ reference.py, which share nothing with the package. Pinocchio's derivatives are 
 test_joints.py.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

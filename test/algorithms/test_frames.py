@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists and Jacobians in any frames, against velocities of points on random mechanisms."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint rates for a twist: the formula with Pinocchio's Jacobian, optimality, and bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of

@@ -6,8 +6,6 @@ Pinocchio's joint forces are in test_joints.py, momentum balances of the bodies 
 test_algorithms.py.
 """
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

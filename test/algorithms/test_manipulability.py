@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manipulability and singular values, against Pinocchio, by hand and by finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arms import ARMS, Pinocchio, every_arm, model_of

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bases that move: real robots on Pinocchio's free-flyer, and trees cut from larger trees."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerations, jerks, Jacobian rates and partial derivatives of any order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -8,8 +8,6 @@ The counts are those of Mayeda, Yoshida and Osuka, Base parameters of manipulato
 turn about axes parallel to the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

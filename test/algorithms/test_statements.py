@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements of the papers that no other test makes: identities of the quantities they define."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

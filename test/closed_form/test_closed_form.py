@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system matrices of the papers, against definitions and against the recursive algorithms."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import bracket_sums as sums

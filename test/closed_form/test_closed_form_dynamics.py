@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The closed forms of the equations of motion, against Lagrange's equations and the recursions."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Newton-Euler equations of one body, in all their forms, against moving_bodies.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import rigid_body_equations as rigid_body

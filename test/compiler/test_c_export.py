@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithms written as C: compiled strictly, called, and held against the kernels."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import resource

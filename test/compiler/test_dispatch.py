@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of this package find the kernels of earlier calls again, and only the right ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples that compare integrators: their orders are those of theory, and they draw."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of an arm whose masses and friction are known, and a description that is wrong."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

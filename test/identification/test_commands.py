@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands for identification, as a user types them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares over physically possible inertias: the cone, the objective and its minimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from identification_bench import TRUE

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of an arm whose truth is known, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of real arms: held-out errors, and possible inertias."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sound torques of several arms are never refused, and wrong ones always, with few poses too."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from functools import lru_cache

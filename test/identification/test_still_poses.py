@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Still poses whose torques cannot be those of the arm, or are not all usable."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from identification_bench import JOINTS, TRUE

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torques, joints and positions that are not what they seem are refused; right ones never."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

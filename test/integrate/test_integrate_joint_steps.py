@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in joint coordinates: their order, friction and stops, parameters, and bad input."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

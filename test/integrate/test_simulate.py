@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation in joint coordinates: orders, what is conserved, events, and failures."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulations on the groups of joints: orders, conservation, laws, events, MuJoCo."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -5,8 +5,6 @@
 The same schemes with the same steps: what differs is rounding, which the motion lets grow.
 """
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damping and friction that no step resolves, and durations that are not whole steps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

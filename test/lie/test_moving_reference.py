@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives with respect to moving frames, against the product rule on coordinates."""
 
-from __future__ import annotations
-
 import moving_reference as moving
 import numpy as np
 import pytest

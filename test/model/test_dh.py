@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from Denavit-Hartenberg parameters, against point masses on the links of the paper."""
 
-from __future__ import annotations
-
 from math import cos, pi, sin
 
 import numpy as np

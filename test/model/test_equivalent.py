@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The equivalent model: the same equations of motion, with other frames and inertias."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, every_mechanism

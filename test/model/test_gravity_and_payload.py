@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models under another gravity or with another load, without compiling again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

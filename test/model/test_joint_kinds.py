@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints of many degrees of freedom: their motions, and models made with them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

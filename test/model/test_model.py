@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model: what it says of a mechanism, what it refuses, and its diagnostics."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slips in the inertias of a URDF are named, with the values that were meant."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from URDF texts written here: joints, mimics, parts of a file, and diagnostics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from urdf_reference import (

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid URDFs raise errors that name the source and the element."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings about numbers of a URDF that are in other units."""
 
-from __future__ import annotations
-
 import pytest
 from urdf_reference import load, notes
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The body-fixed moves of dynamics beside those of the paper: other accelerations, one motion."""
 
-from __future__ import annotations
-
 import numpy as np
 from mechanisms import MECHANISMS, every_mechanism
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three checks of data whose units were not declared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

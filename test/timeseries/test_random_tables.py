@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables in random units, declared or not: identified rightly, or rejected with the right hint."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers against kinematics and statics: what is drawn is where and as large as it says."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links are shown as meshes where these are found, else as capsules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: sliders, layers, numbers and messages against the library."""
 
-from __future__ import annotations
-
 import re
 from http.client import HTTPConnection
 

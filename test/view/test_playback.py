@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions on the page, and pictures of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
