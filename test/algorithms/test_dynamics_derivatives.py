@@ -44,12 +44,8 @@ def state(name):
 
 def gradients(function, model, arrays, wrenches, **options):
     """The derivatives (n, n) of a function of three arrays (n,) by each of them."""
-    tree = Tree(model)
-    if wrenches is None:
-        options["representation"] = "hybrid"
-    else:
-        options["representation"] = "body_fixed"
-    found = []
+    tree, found = Tree(model), []
+    options["representation"] = "hybrid" if wrenches is None else "body_fixed"
     for k in range(3):
         columns = []
         for unit in np.eye(model.n):

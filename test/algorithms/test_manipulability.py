@@ -4,11 +4,10 @@
 
 import numpy as np
 import pytest
-from arms import ARMS, Pinocchio, every_arm, model_of
+from arms import ARMS, Pinocchio, every_arm, model_of, planar, tip_of
 from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 
-import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.manipulability import manipulability, manipulability_gradient
 
 ROWS = {"all": range(6), "angular": range(3), "linear": range(3, 6), (1, 3, 5): (1, 3, 5)}
@@ -27,21 +26,6 @@ def pin_jacobian(name, q):
     return J[:, np.any(J != 0.0, axis=0)]
 
 
-def two_links(first=0.5, second=0.3):
-    """An arm with two links in the x-y plane; the second body's frame is at its tip."""
-    tip = np.eye(4)
-    tip[0, 3] = first + second
-    elbow_at_tip = [0.0, 0.0, 1.0, 0.0, second, 0.0]  # e x -p with p = -second x
-    return mbs.Model.from_screws(
-        [-1, 0],
-        [np.eye(4), tip],
-        [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], elbow_at_tip],
-        np.tile(mbs.spatial_inertia(1.0, np.zeros(3), np.eye(3)), (2, 1, 1)),
-        frame="body_fixed",
-        body_names=["upper", "tip"],
-    )
-
-
 @every_selection
 @every_arm
 def test_manipulability_is_yoshikawas(name, rows):
@@ -54,11 +38,11 @@ def test_manipulability_is_yoshikawas(name, rows):
 
 def test_a_planar_arm_by_hand():
     """Yoshikawa's example: w = l1 l2 |sin q2|."""
-    model = two_links(0.5, 0.3)
-    q = random_q(model, 20)
-    w = manipulability(model, q, "tip", rows=(3, 4))
+    model = planar(0.5, 0.3)
+    q, tip = random_q(model, 20), tip_of(model)
+    w = manipulability(model, q, tip, rows=(3, 4))
     assert_close(w, 0.15 * np.abs(np.sin(q[:, 1])), 1e-14)
-    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
+    gradient = manipulability_gradient(model, q, tip, rows=(3, 4))
     slope = 0.15 * np.cos(q[:, 1]) * np.sign(np.sin(q[:, 1]))
     assert_close(gradient, np.stack([0.0 * slope, slope], axis=-1), 1e-14)
 

@@ -5,10 +5,8 @@
 import numpy as np
 from mechanisms import MECHANISMS, every_mechanism
 
-from mbs_dynamics.algorithms.coriolis import Gyration
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, Loads, recursion
-from mbs_dynamics.lie import se3
-from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.representation import BodyAxes, BodyFixed
 from mbs_dynamics.representation.tree import Tree
 
@@ -73,21 +71,3 @@ def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
         np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
         expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
         np.testing.assert_allclose(np.asarray(Z, float), expected, atol=1e-10)
-
-
-@every_mechanism
-def test_a_gyration_is_the_matrix_of_its_definition(name):
-    for body in MECHANISMS[name].model.bodies:
-        V, X, Y = np.random.default_rng(3).normal(size=(3, 6))
-        M = body.inertia
-        half = M.matrix() @ ad(V)
-        B = 0.5 * (-half.T - half + ad_dual(M @ V))
-        found = Gyration.of(M, V)
-        np.testing.assert_allclose(found @ X, B @ X, atol=1e-13)
-        np.testing.assert_allclose(found.transposed(Y), (B.T @ Y)[:3], atol=1e-13)
-        np.testing.assert_allclose((B.T @ Y)[3:], 0.0, atol=1e-13)
-        np.testing.assert_allclose(found @ V, -ad(V).T @ (M @ V), atol=1e-13)  # D (41)
-        carry = BodyFixed(MECHANISMS[name].model, np.full(MECHANISMS[name].n, 0.4)).transform(0)
-        Ad = np.linalg.inv(se3.Ad(se3.pose(carry.R, carry.r)))
-        moved = found.carried(carry)
-        np.testing.assert_allclose(moved @ X, Ad.T @ B @ Ad @ X, atol=1e-12)
