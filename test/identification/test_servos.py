@@ -4,7 +4,6 @@
 50 times a second, with 4096 steps a turn."""
 
 import json
-import warnings
 from dataclasses import replace
 from functools import lru_cache
 
@@ -12,6 +11,7 @@ import mujoco
 import numpy as np
 import pytest
 from mujoco_reference import mujoco_model
+from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -53,9 +53,7 @@ def urdf(heavier=1.0):
 
 @lru_cache
 def described(heavier=1.0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return mbs.Model.from_urdf(urdf(heavier))
+    return load(urdf(heavier))
 
 
 def simulated(tmp_path, load=False):
@@ -227,11 +225,7 @@ def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatc
     m = mujoco.MjModel.from_xml_path("new.xml")
     np.testing.assert_allclose(m.actuator_gainprm[:4, 0], STIFFNESS[:4], rtol=0.03)
     np.testing.assert_allclose(m.dof_frictionloss[:4], FRICTION[:4], rtol=0.2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert mbs.Model.from_urdf("new.urdf").joint("lift").friction == pytest.approx(
-            0.06, rel=0.2
-        )
+    assert load("new.urdf").joint("lift").friction == pytest.approx(0.06, rel=0.2)
     assert "lift" in capsys.readouterr().out
 
 
