@@ -6,8 +6,6 @@ The arm in MuJoCo moves from posture to posture under computed torques of a desc
 are wrong by a fifth, each up or down. Thresholds are tuned from a minute of that motion.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

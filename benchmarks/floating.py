@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of ``suite`` for humanoids and quadrupeds on a floating base, beside Pinocchio."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

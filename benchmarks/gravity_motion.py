@@ -9,8 +9,6 @@ spoils is repeated. Tables give medians, with extremes where they differ.
     python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mechanisms that are measured."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import inspect
 import warnings

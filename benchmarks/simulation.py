@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated steps per second of one arm and of a batch, compared with MuJoCo's rollout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,8 +7,6 @@ library builds its mechanism from one model, without mimic joints, and results a
 anything is timed.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

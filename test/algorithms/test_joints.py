@@ -11,8 +11,6 @@ Most equations are evaluated on numbers, with NumPy: that kernels compute the sa
 test_back_ends.py.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

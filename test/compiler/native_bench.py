@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that say which path they took, for the tests of calls through machine code."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import sysconfig

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels as callables on arrays: types, batches, outputs of all sorts, guards, and bad calls."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

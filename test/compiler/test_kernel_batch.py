@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large batches: vector code against single states, in every layout and number of lanes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

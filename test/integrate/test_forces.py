@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forces in joints: what a description states, joints that follow others, stops, and standstill."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from screws and joint frames, against products of exponentials written out here."""
 
-from __future__ import annotations
-
 from math import cos, sin, sqrt
 from typing import Any
 
