@@ -21,7 +21,6 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors
-from mbs_dynamics.control.collision import bounds_of
 from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.records import NEVER
@@ -105,12 +104,8 @@ class Mover:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
             self.model = model = mbs.Model.from_urdf(urdf(arm.path))
-        self.rng, self.period, self.fastest, m = (
-            np.random.default_rng(seed),
-            period,
-            fastest,
-            arm.joints,
-        )
+        self.rng, m = np.random.default_rng(seed), arm.joints
+        self.period, self.fastest = period, fastest
         names = model.joint_names[:m]
         self.motors = Motors(table(joints=names, limits=model.effort_limits[:m]), model)
         self.middle = 0.5 * (model.lower + model.upper)[:m]
@@ -187,7 +182,11 @@ class Mover:
 
 def tuned(mover: Mover, seconds: float = 60.0) -> collisions.Bounds:
     """Return thresholds tuned from its motion."""
-    return bounds_of(mover.model, tune(mover.model, [mover.recorded(seconds)])[0])
+    rows, _ = tune(mover.model, [mover.recorded(seconds)])
+    bounds = np.array(collisions.unwatched(mover.model.n))
+    for name, threshold in rows.items():
+        bounds[:, mover.model.joint_names.index(name)] = threshold
+    return collisions.Bounds(*bounds)
 
 
 def unit(rng: np.random.Generator) -> Array:

@@ -91,14 +91,3 @@ def test_inertia(scene):
     A, A_rate = scene.A, scene.A_rate
     local_rate = A_rate.T @ M @ A + A.T @ Md @ A + A.T @ M @ A_rate
     check(moving.inertia_rate, A.T @ M @ A, local_rate, scene.V_P, A.T @ Md @ A)
-
-
-def test_inertia_seen_from_its_own_body_and_from_the_ground(scene):
-    """(A 3) and (A 5) are one equation."""
-    M, Md = scene.inertia()
-    A, _ = Ad(scene.X, scene.Xd)
-    V_body, V_spatial = (scene.body.twist(name)[0] for name in ("body_fixed", "spatial"))
-    in_body = moving.inertia_rate(scene.body.M_b, np.zeros((6, 6)), V_body)
-    assert_close(in_body, A.T @ Md @ A, TOLERANCE)
-    in_space = moving.inertia_rate(M, np.zeros((6, 6)), V_spatial)
-    assert_close(in_space, Md, TOLERANCE)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers against kinematics and statics: what is drawn is where and as large as it says."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from cases import mostly_slow
 from robots import robot
+from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -151,9 +151,7 @@ def test_a_wrench_ends_at_the_body():
 @pytest.mark.long
 @pytest.mark.parametrize("name", mostly_slow(["panda.urdf", "tiago.urdf"], ["panda.urdf"]))
 def test_every_layer_draws_real_robots(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(robot(name))
+    model = load(robot(name))
     state = model.random_state(3)
     scene = Scene(DrawnModel.of(model), state.q, state.qd, wrench=np.ones(6))
     for layer in LAYERS:

@@ -7,10 +7,6 @@ from http.client import HTTPConnection
 
 import numpy as np
 import pytest
-
-pytest.importorskip("viser")
-pytest.importorskip("playwright")
-
 import viser
 from page_bench import running
 from robots import robot

@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("viser")
-pytest.importorskip("playwright")
-
 from mechanisms import ARM_URDF
 from page_bench import running
 
