@@ -143,11 +143,12 @@ def test_dynamics_of_pinocchio(t):
 
 
 @every_twin
-def test_poses_and_jacobians_of_pinocchio(t):
-    """Poses of all links, those that were merged into others included, and Jacobians of some."""
+def test_poses_jacobians_and_accelerations_of_pinocchio(t):
+    """Poses of all links, those that were merged into others included, and motions of some."""
     t = twin(t)
-    (q, *_), (pq, *_) = t.state(4)
-    pin.computeJointJacobians(t.pin, t.data, pq)
+    (q, v, a), (pq, pv, pa) = t.state(4)
+    pin.forwardKinematics(t.pin, t.data, pq, pv, pa)
+    pin.computeJointJacobiansTimeVariation(t.pin, t.data, pq, pv)
     pin.updateFramePlacements(t.pin, t.data)
     frames = {link: t.frame(link) for link in t.model.frames}
     poses = [t.data.oMf[k].homogeneous for k in frames.values()]
@@ -160,6 +161,18 @@ def test_poses_and_jacobians_of_pinocchio(t):
                 expected[:3] = R.T @ expected[:3]
             J = evaluated(mbs.jacobian, t.model, q, link, representation=rep)
             assert_close(J, expected, 1e-12, (link, rep))
+            if rep == "mixed":
+                continue
+            Jd = pin.getFrameJacobianTimeVariation(t.pin, t.data, frames[link], kind) @ t.T
+            found = evaluated(mbs.jacobian_rate, t.model, q, v, link, representation=rep)
+            assert_close(found, ANGULAR_FIRST @ Jd, 1e-10, (link, rep))
+            classical = rep == "hybrid"  # the rate of rdot is the acceleration of a point
+            get = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
+            Vd = ANGULAR_FIRST @ get(t.pin, t.data, frames[link], kind).vector
+            found = evaluated(
+                mbs.accelerations, t.model, q, v, a, bodies=[link], representation=rep
+            )
+            assert_close(found[0], Vd, 1e-10, (link, rep))
 
 
 @every_twin

@@ -144,6 +144,7 @@ def test_wrong_arguments_are_named():
         (lambda: joint_forces(model, lower=2.0, upper=1.0), ArgumentError, "lower.*upper"),
         (lambda: JointForces(*np.zeros((5, 3)), np.zeros(2)), ArgumentError, r"\(3,\)"),
         (lambda: Stepper(model, method="rk5"), UnknownMethodError, "'rk4'"),
+        (lambda: Stepper("arm7"), ArgumentError, "model"),
         (lambda: Stepper(model, forces=JointForces.of(other)), ArgumentError, r"forces.*7.*1"),
         (lambda: stepper.step([0.0, 0.0], effort, 1e-3), ArgumentError, "state"),
         (lambda: stepper.step(state, effort, 1e-3, np.zeros((1, 6))), ArgumentError, "wrenches"),

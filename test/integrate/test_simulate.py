@@ -296,6 +296,7 @@ STOPPED = JointForces(*np.zeros((2, 3)), -np.ones(3), *np.ones((1, 3)), *np.zero
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"model": "arm7"}, "model"),
         ({"method": "rk5"}, "'rk4'"),
         ({"step": -1e-3}, "step"),
         ({"duration": -1.0}, "duration"),
@@ -309,8 +310,10 @@ STOPPED = JointForces(*np.zeros((2, 3)), -np.ones(3), *np.ones((1, 3)), *np.zero
         ({"control": np.full((100, 3), np.nan)}, "control"),
         ({"control": lambda t, q, qd: [0.0]}, r"control.*\(1,\)"),
         ({"wrenches": np.zeros(6)}, r"wrenches.*\(6,\).*\(3, 6\)"),
+        ({"forces": 3.0}, "forces"),
         ({"forces": OF_ONE}, "forces.*1.*3"),
         ({"events": {"stop": lambda t, q, qd: 1.0}}, "'stop'"),
+        ({"stop": 3.0}, "'stop'"),
         ({"stop": lambda t, q, qd: q}, "'stop'"),
         ({"method": "dormand_prince", "rtol": 1e-17}, "rtol"),
         ({"method": "dormand_prince", "atol": 0.0}, "atol"),
