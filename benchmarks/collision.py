@@ -8,7 +8,6 @@ are wrong by a fifth, each up or down. Thresholds are tuned from a minute of tha
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import urdf
+from benchmarks.mechanisms import robot
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors
 from mbs_dynamics.control.collision_tuning import tune
@@ -101,9 +100,7 @@ class Mover:
     def __init__(
         self, arm: Arm, seed: int, period: float = 0.001, fastest: float = 1.0, step: float = 0.001
     ) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)
-            self.model = model = mbs.Model.from_urdf(urdf(arm.path))
+        self.model = model = robot(arm.path)
         self.rng, m = np.random.default_rng(seed), arm.joints
         self.period, self.fastest = period, fastest
         names = model.joint_names[:m]
