@@ -109,6 +109,15 @@ def reframed(mechanism, S_body, S_inertial):
     return mbs.Model.from_screws(mechanism.parents, homes, screws, inertias, frame="body_fixed")
 
 
+def assert_changed(D, model, other, q, qd, representation):
+    """Check that D (nb, 6, 6) takes twists, and its last matrix Jacobians, to another model's."""
+    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
+    assert_close((D @ V[..., None])[..., 0], moved, 1e-12)
+    last = {"body": model.body_names[-1], "representation": representation}
+    J, J_moved = (mbs.jacobian(m, q, **last) for m in (model, other))
+    assert_close(D[-1] @ J, J_moved, 1e-12)
+
+
 @every_representation
 @pytest.mark.parametrize("name", ["revolute chain", "tree", "forest"])
 def test_change_of_body_frame(name, representation):
@@ -120,13 +129,7 @@ def test_change_of_body_frame(name, representation):
     C = mbs.forward_kinematics(model, q)
     assert_close(mbs.forward_kinematics(other, q), C @ S, 1e-13)
     D = change_of_body_frame(C, S, representation)
-    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
-    assert_close((D @ V[..., None])[..., 0], moved, 1e-12)
-    J, J_moved = (
-        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
-        for m in (model, other)
-    )
-    assert_close(D[-1] @ J, J_moved, 1e-12)
+    assert_changed(D, model, other, q, qd, representation)
 
 
 @every_representation
@@ -137,14 +140,8 @@ def test_change_of_inertial_frame(name, representation):
     model = mechanism.model
     other = reframed(mechanism, [np.eye(4)] * mechanism.nb, S)
     q, qd, _ = model.random_state(15)
-    D = change_of_inertial_frame(S, representation)
-    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
-    assert_close(V @ D.T, moved, 1e-12)
-    J, J_moved = (
-        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
-        for m in (model, other)
-    )
-    assert_close(D @ J, J_moved, 1e-12)
+    D = np.tile(change_of_inertial_frame(S, representation), (mechanism.nb, 1, 1))
+    assert_changed(D, model, other, q, qd, representation)
 
 
 @every_mechanism
