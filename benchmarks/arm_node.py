@@ -27,7 +27,7 @@ from geometry_msgs.msg import (
     PoseStamped,
     Vector3,
     Vector3Stamped,
-)  # fmt: skip
+)
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import SingleThreadedExecutor

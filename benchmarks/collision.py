@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import robot
 from benchmarks.report import Table
-from mbs_dynamics.control import Motors
-from mbs_dynamics.control.collision_tuning import tune
+from mbs_dynamics.control import Motors, collision_tuning
+from mbs_dynamics.control.collision import Threshold
 from mbs_dynamics.control.period import collisions
-from mbs_dynamics.control.period.records import NEVER
 from simulated.bus import SimulatedBus
 from simulated.guarded_bench import NOISE, table
 
@@ -62,30 +61,23 @@ PANDA = Arm(
 class Watch:
     """External torques of an arm that moves, against thresholds, as the period compares them."""
 
-    def __init__(self, model: mbs.Model, bounds: collisions.Bounds) -> None:
-        self.bounds, self.latest = bounds, ""
-        self._watched = self.bounds.impact_threshold < NEVER
-        self._momentum = mbs.compile(mbs.generalized_momentum, model)
-        self._model = model
-        self.restart()
+    def __init__(self, model: mbs.Model, thresholds: dict[str, Threshold]) -> None:
+        self._watch, self.latest = collision_tuning.Watch(model, thresholds), ""
+        self._at, self._later = np.nan, 0.0
 
     def restart(self) -> None:
-        """Forget all states."""
-        self.contact, self._at = collisions.nothing_known(self._model.n), np.nan
+        """Forget all external torques, as after a pause."""
+        self._at, self._later = np.nan, self._later + 1.0
 
     def hit(self, t: float, q: Array, qd: Array, tau: Array) -> bool:
         """Return whether a torque exceeds its threshold at time t, in a state q, qd, tau (n,)."""
         if t == self._at:
             return False
-        momentum, rate = self._momentum(q, qd)
-        rate = rate + tau + collisions.resistance(self._model, qd)
-        elapsed, self._at = t - self._at, t
-        self.contact = collisions.contact_after(
-            self.contact, momentum, rate, elapsed, self._watched, np.False_
-        )
-        if self.contact.contact_time < collisions.SETTLING:
+        self._at = t
+        state = self._watch.after(t + self._later, q, qd, tau)
+        if state.contact_time < collisions.SETTLING:
             return False
-        torques, bounds = collisions.compared(self.contact, self.bounds, qd)
+        torques, bounds = collisions.compared(state, self._watch.given, qd)
         exceeds = np.abs(torques) > bounds
         self.latest = f"{torques[exceeds]} exceed {bounds[exceeds]} at {t:.3f} s"
         return bool(exceeds.any())
@@ -177,13 +169,9 @@ class Mover:
         return None if detected is None else detected - begun
 
 
-def tuned(mover: Mover, seconds: float = 60.0) -> collisions.Bounds:
+def tuned(mover: Mover, seconds: float = 60.0) -> dict[str, Threshold]:
     """Return thresholds tuned from its motion."""
-    rows, _ = tune(mover.model, [mover.recorded(seconds)])
-    bounds = np.array(collisions.unwatched(mover.model.n))
-    for name, threshold in rows.items():
-        bounds[:, mover.model.joint_names.index(name)] = threshold
-    return collisions.Bounds(*bounds)
+    return collision_tuning.tune(mover.model, [mover.recorded(seconds)])[0]
 
 
 def unit(rng: np.random.Generator) -> Array:

@@ -18,6 +18,9 @@ T = TypeVar("T")
 LARGEST_YAML = 2**18
 """Characters of the longest YAML that is read."""
 
+DEEPEST = 100
+"""Largest number of lists and dicts that a value is in."""
+
 
 def yaml_text(value: Any, *, flow: bool | None = None) -> str:
     """Return a value of dicts, lists, numbers and texts as YAML that every reader reads back.
@@ -71,7 +74,7 @@ def read_yaml(text: str) -> Any:
 
     Raises BackendError if PyYAML is not installed; ArgumentError for other text, for keys that are
     given twice, for aliases, by which a few lines can stand for billions of values and which ROS
-    refuses too, and for more than ``LARGEST_YAML`` characters.
+    refuses too, for more than ``LARGEST_YAML`` characters, and for values nested too deeply.
     """
     try:
         import yaml
@@ -81,11 +84,19 @@ def read_yaml(text: str) -> Any:
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         """A loader that accepts the tuples that launch writes, and no aliases."""
 
+        depth = 0
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 line = self.peek_event().start_mark.line + 1
                 raise ArgumentError(f"has an alias (*name) in line {line}; valid: plain values")
-            return super().compose_node(parent, index)
+            self.depth += 1
+            if self.depth > DEEPEST + 1:
+                line = self.peek_event().start_mark.line + 1
+                raise ArgumentError(f"has values more than {DEEPEST} levels deep in line {line}")
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from mbs_dynamics import yaml_files
 from mbs_dynamics.cli import main
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, Motors
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
 
@@ -85,9 +87,9 @@ def write_all(folder):
     with (folder / "log.csv").open("w") as stream:
         rows = {name: _motor(k) for k, name in enumerate(NAMES)}
         log = Log(stream, Motors({"when_silent": "damp", "motors": rows}, ARM))
-        for t, *states in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
-            frames = [Frame(k, t, *each) for k, each in enumerate(zip(*states, strict=True))]
-            log.write(t, range(7), [x.tolist() for x in states], frames, [])
+        for t, q, qd, tau in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
+            frames = [Frame(k, t, *each) for k, each in enumerate(zip(q, qd, tau, strict=True))]
+            log.write(t, SimpleNamespace(stamp=t + 0.0 * q, q=q, qd=qd, effort=tau), frames, [])
     for kind in WRITERS["record"]:
         write_bag(folder / f"record{kind}", swing, kind[1:])
 
@@ -141,6 +143,12 @@ def test_a_torque_that_is_stated_twice_is_refused_by_name(text, tmp_path, capsys
     assert "joint2" in capsys.readouterr().err
 
 
+def test_a_torque_that_is_missing_is_refused_by_column_and_row(tmp_path, capsys):
+    (tmp_path / "tau.csv").write_text("t,joint2,joint4\n0,5,0\n1,,2\n")
+    assert main(["simulate", "arm7", "--torques", str(tmp_path / "tau.csv")]) == 1
+    assert "'joint2' must be finite; got nan in row 2" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -174,3 +182,11 @@ def test_yaml_keeps_names_that_look_like_numbers(flow):
     text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
     assert yaml_files.read_yaml(text) == value
+
+
+@pytest.mark.parametrize("start", ["[", "{", "- ", "{a: "])
+def test_values_that_are_nested_too_deeply_are_refused(start):
+    pytest.importorskip("yaml")
+    with pytest.raises(ArgumentError, match="levels deep in line 1"):
+        yaml_files.read_yaml(20000 * start)
+    assert yaml_files.read_yaml(90 * "[" + 90 * "]")

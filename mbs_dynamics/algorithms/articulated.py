@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,34 +17,30 @@ from mbs_dynamics.representation import Representation
 from mbs_dynamics.representation.tree import Tree
 
 
-class ArticulatedInertias:
-    """Articulated inertia of each joint, all joints beyond it being free: Featherstone's recursion.
+def eliminations(model: Tree, rep: Representation) -> Iterator[tuple[int, int, Array, Array, Any]]:
+    """Yield (i, p, U, d, rest) for each body i with parent p, children first.
 
-    Mohan and Saha, (28), call it M_hat. :meth:`eliminate` is for an inward loop over all bodies.
+    Featherstone's recursion: joint i is eliminated from the articulated inertia M of body i, with
+    all joints beyond it free; Mohan and Saha, (28), call M M_hat. The screws S_1, ..., S_k of a
+    joint are eliminated from the last one on, each as a joint of its own: with U_c = M S_c and d_c
+    = S_c^T U_c, M - U_c U_c^T / d_c is left for the next one. ``U`` (k, 6) and ``d`` (k,) have one
+    entry for each screw. ``rest`` = M - U D^-1 U^T, with U = M S and D = S^T U of the whole joint,
+    is carried to the parent. The armature is added to d. Raises SingularError, naming the joint, if
+    one d_c is not positive.
     """
-
-    def __init__(self, model: Tree, rep: Representation) -> None:
-        self.model, self.rep, self.pivot = model, rep, pivots(model)
-        self.M: list[Any] = [*(rep.inertia(i) for i in range(model.nb)), np.zeros((6, 6))]
-
-    def eliminate(self, i: int, p: int) -> tuple[Array, Array, Array]:
-        """Return U (k, 6) and d (k,) of a joint, and the inertia that is left, carried to parent p.
-
-        With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
-        joint of its own: U_c = M S_c, d_c = S_c^T U_c, and M - U_c U_c^T / d_c is left for the next
-        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. The armature is
-        added to d. Raises SingularError, naming the joint, if one d_c is not positive.
-        """
-        rest, rotor = self.M[i], self.model.rotor(i).diagonal().tolist()
-        coordinates = self.model.bodies[i].joint.velocities
+    pivot = pivots(model)
+    M: list[Any] = [*(rep.inertia(i) for i in range(model.nb)), np.zeros((6, 6))]
+    for i, p in model.inward():
+        rest, rotor = M[i], model.rotor(i).diagonal().tolist()
+        coordinates = model.bodies[i].joint.velocities
         U, d = [], []
-        for k, S, inertia in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
+        for k, S, inertia in reversed([*zip(coordinates, rep.screw(i).T, rotor, strict=True)]):
             U.append(rest @ S)
-            d.append(self.pivot(k, S @ U[-1] + inertia))
-            rest = without(rest, S, U[-1], d[-1], free=not self.model.has_armature)
-        moved = carried(self.rep.transform(i), rest)
-        self.M[p] = (self.M[p] if isinstance(moved, Inertia) else _matrix(self.M[p])) + moved
-        return np.array(U[::-1]), np.array(d[::-1]), rest
+            d.append(pivot(k, S @ U[-1] + inertia))
+            rest = without(rest, S, U[-1], d[-1], free=not model.has_armature)
+        moved = carried(rep.transform(i), rest)
+        M[p] = (M[p] if isinstance(moved, Inertia) else _matrix(M[p])) + moved
+        yield i, p, np.array(U[::-1]), np.array(d[::-1]), rest
 
 
 class Articulated:
@@ -57,9 +54,7 @@ class Articulated:
     def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep = model, rep
         self.psi, self.inverse_pivot = model.per_body(), model.per_body()
-        inertias = ArticulatedInertias(model, rep)
-        for i, p in model.inward():
-            U, d, _ = inertias.eliminate(i, p)
+        for i, _, U, d, _ in eliminations(model, rep):
             self.inverse_pivot[i] = 1.0 / d
             self.psi[i] = U * self.inverse_pivot[i][:, None]
 

@@ -13,7 +13,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.energy import center_of, center_of_mass
 from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.algorithms.mass_matrix import carried, composite_inertias
-from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
+from mbs_dynamics.algorithms.newton_euler import recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
@@ -86,7 +86,7 @@ def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatA
     The total wrench of the recursion of :func:`inverse_dynamics` without gravity.
     """
     rep, falling, rest = BodyFixed(model, q), model.with_gravity(np.zeros(3)), np.zeros(model.n)
-    W = recursion(falling, rep, np.asarray(qd), rest, NO_LOADS)[2][GROUND]
+    W = recursion(falling, rep, np.asarray(qd), rest)[2][GROUND]
     return np.concatenate([W[:3] - so3.hat(center_of_mass(model, q)) @ W[3:], W[3:]])
 
 

@@ -9,6 +9,7 @@ functions are q + v, q2 - q and v.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,14 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.subgroup import Subgroup
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["difference", "displaced", "position_rates"]
+
+FIRST_IS_POSITIONS = (Subgroup.displaced, Subgroup.difference, Subgroup.rates)
+"""Methods whose first argument are positions."""
 
 
 @algorithm(invariant=True)
@@ -32,7 +38,7 @@ def displaced(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
 
     Raises SingularError, which names the joint, for a quaternion of length zero.
     """
-    return _of_joints(model, "displaced", q, v)
+    return of_joints(model, Subgroup.displaced, q, v)
 
 
 @algorithm(invariant=True)
@@ -44,7 +50,7 @@ def difference(model: Tree, q: ArrayLike, q2: ArrayLike) -> FloatArray:
 
     Raises SingularError, which names the joint, for a quaternion of length zero.
     """
-    return _of_joints(model, "difference", q, q2)
+    return of_joints(model, Subgroup.difference, q, q2)
 
 
 @algorithm(invariant=True)
@@ -56,7 +62,7 @@ def position_rates(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
     ``q`` (..., nq) and ``v`` (..., n) in rad or m and seconds. Errors are those of
     :func:`displaced`.
     """
-    return _of_joints(model, "rates", q, v)
+    return of_joints(model, Subgroup.rates, q, v)
 
 
 @algorithm(invariant=True)
@@ -65,35 +71,26 @@ def increment_rates(model: Tree, u: ArrayLike, v: ArrayLike) -> FloatArray:
 
     dexp_-u^-1 v of each joint: Mueller (dynamics), eqs. (88), (89).
     """
-    return _of_joints(model, "increment_rates", u, v)
+    return of_joints(model, Subgroup.increment_rates, u, v)
 
 
 @algorithm(invariant=True)
 def increment_velocities(model: Tree, u: ArrayLike, v: ArrayLike) -> FloatArray:
     """Return the velocities (..., n) of ``displaced(model, q, u)`` where u has the rates v."""
-    return _of_joints(model, "increment_velocities", u, v)
+    return of_joints(model, Subgroup.increment_velocities, u, v)
 
 
-def transported(model: Tree, u: Any, p: Any) -> FloatArray:
-    """Return momenta p (n,) of the joints as they are seen after displacements u (n,)."""
-    return _of_joints(model, "transported", u, p)
+def of_joints(
+    model: Tree, method: Callable[[Subgroup, Array, Array, str], Array], first: Any, second: Any
+) -> FloatArray:
+    """Return the results of a method of :class:`Subgroup` for each joint, in the order of q.
 
-
-def momentum_rates(model: Tree, v: Any, p: Any) -> FloatArray:
-    """Return the rates ad_v^T p (n,) of that at the velocities v (n,)."""
-    return _of_joints(model, "momentum_rates", v, p)
-
-
-POSITIONS = ("displaced", "difference", "rates")
-"""Methods of groups whose first argument are positions."""
-
-
-def _of_joints(model: Tree, method: str, first: Any, second: Any) -> FloatArray:
-    """Return the results of a method of the group of each joint, in the order of q."""
+    ``first`` and ``second`` are its arguments for all joints: positions (nq,) or velocities (n,).
+    """
     results = [np.zeros(0)]
     for joint in model.model.joints:
         at = model.model.positions(joint)
-        x = first[at] if method in POSITIONS else first[joint.velocities]
-        y = second[at] if method == "difference" else second[joint.velocities]
-        results.append(getattr(joint.group, method)(x, y, joint.name))
+        x = first[at] if method in FIRST_IS_POSITIONS else first[joint.velocities]
+        y = second[at] if method is Subgroup.difference else second[joint.velocities]
+        results.append(method(joint.group, x, y, joint.name))
     return np.concatenate(results)

@@ -15,7 +15,6 @@ from mbs_dynamics.algorithms.coriolis import composite_gyrations
 from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
-    NO_LOADS,
     Loads,
     Wrenches,
     inverse_dynamics,
@@ -213,7 +212,7 @@ def torque_sensitivity(
     (17).
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
-    V, A, W = recursion(model, rep, qd, qdd, NO_LOADS)
+    V, A, W = recursion(model, rep, qd, qdd)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     U: Any = screws
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]

@@ -43,9 +43,9 @@ class Factors:
 
     By elimination without pivoting from the last row on; the pivots are ``pivot(k, value)``.
 
-    If a few columns ``spread`` what happens in one branch to all others, M^-1 B is the product of
-    U^-T D^-1 and U^-1 B for as many columns as rows. There a branch has entries with the columns
-    before it only, so that this takes fewer operations than to solve with U^T.
+    Set ``spread`` if a few columns, those of a free base, couple all branches. A^-1 B is then the
+    product of U^-T D^-1 and U^-1 B if B is square: each branch of U^-1 has entries only in the
+    columns before it, so that this takes fewer operations than to solve with U^T.
     """
 
     def __init__(self, A: Array, pivot: Callable[[int, Any], Any], spread: bool = False) -> None:

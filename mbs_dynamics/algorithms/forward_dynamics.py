@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
+from mbs_dynamics.algorithms.articulated import Articulated, eliminations
 from mbs_dynamics.algorithms.factorization import Factors, factorize
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, newton_euler
@@ -61,8 +61,8 @@ def forward_dynamics(
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
-        # the recursion takes a number of operations for each body, M and its factors so many for
-        # the square of the joints that move it
+        # operations of the recursion grow with the bodies, those of M and its factors with the
+        # squares of the numbers of joints that move them
         squares = sum(len(model.path(i)) ** 2 for i in range(model.nb))
         method = "mass_matrix" if squares <= BY_MASS_MATRIX * model.nb else "articulated_body"
     if not model.positions_are_coordinates:
@@ -82,8 +82,7 @@ def forward_dynamics(
 def _articulated_body(
     model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads
 ) -> FloatArray:
-    """Return qdd (n,) by the articulated-body algorithm; the screws of a joint one by one."""
-    inertias = ArticulatedInertias(model, rep)
+    """Return qdd (n,) by the articulated-body algorithm, with each screw as a joint of its own."""
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()
@@ -95,8 +94,7 @@ def _articulated_body(
         p[i] = rep.bias(i, V[i])
         if loads.wrenches is not None:
             p[i] = p[i] - loads.wrenches[i]
-    for i, parent in model.inward():
-        U[i], d[i], rest = inertias.eliminate(i, parent)
+    for i, parent, U[i], d[i], rest in eliminations(model, rep):
         u[i], screws = np.array(given[i], dtype=object), rep.screw(i).T
         for k in reversed(range(len(screws))):
             u[i][k] = u[i][k] - screws[k] @ p[i]

@@ -114,7 +114,7 @@ def newton_euler(
 
 
 def recursion(
-    model: Tree, rep: Representation, qd: Array, qdd: Array, loads: Loads
+    model: Tree, rep: Representation, qd: Array, qdd: Array, loads: Loads = NO_LOADS
 ) -> tuple[list[Array], list[Array], list[Array]]:
     """Return twists, accelerations and transmitted wrenches of all bodies; the ground is last.
 

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 SINGULAR = 1e-12
-"""Share of the inverse inertia along a row, with that of the other rows taken off, that is none."""
+"""Pivot of the inverse inertia, relative to its diagonal entry, that counts as zero."""
 
 
 @algorithm(invariant=False, joint_space_only=True)

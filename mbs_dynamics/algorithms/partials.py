@@ -16,6 +16,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.representation import operators, screws_at
 from mbs_dynamics.representation.tree import Tree
 
@@ -33,8 +34,9 @@ def jacobian_derivative(
 ) -> FloatArray:
     """Return a partial derivative (..., 6, n) of the Jacobian of a body by joint coordinates.
 
-    ``joints`` are names of joints or indices of velocities, as many as the order of the derivative,
-    in any order and with repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4].
+    ``joints`` are names or indices of velocities, as many as the order of the derivative, in any
+    order and with repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4]. A velocity has
+    the name of its joint, with an index if the joint has several, such as ``"base[0]"``.
     Derivatives by one of several velocities of a joint are along g exp(S d). Two of one joint do
     not commute: the one that is listed first is taken first.
 
@@ -73,19 +75,15 @@ def kinematic_hessian(
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
-    """Return the indices of coordinates, given as indices or by the names of their joints."""
+    """Return the indices of coordinates, given as indices or as names of ``velocity_names``."""
     if isinstance(joints, (str, int)):
         raise ArgumentError(f"joints must be a sequence of indices or names; got {joints!r}")
     indices = []
+    names = velocity_names(model.model.joints)
     for joint in joints:
         if isinstance(joint, str):
-            if joint not in model.joint_names:
-                raise UnknownJointError(joint, model.joint_names)
-            if model.model.joint(joint).nv > 1:
-                raise ArgumentError(
-                    f"joints: {joint!r} has several velocities; name one by its index"
-                )
-            indices.append(model.model.joint(joint).coordinate)
+            UnknownJointError.check([joint], names)
+            indices.append(names.index(joint))
         elif isinstance(joint, (int, np.integer)) and 0 <= joint < model.n:
             indices.append(int(joint))
         else:

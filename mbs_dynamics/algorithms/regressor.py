@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
+from mbs_dynamics.algorithms.newton_euler import recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
@@ -35,7 +35,7 @@ def inverse_dynamics_regressor(
     has armature, n columns follow, those of its coordinates: Y is (..., n, 10 nb + n).
     """
     rep = BodyFixed(model, q)
-    V, Vd, _ = recursion(model, rep, qd, qdd, NO_LOADS)
+    V, Vd, _ = recursion(model, rep, qd, qdd)
     Y = model.rows_per_pair(PARAMETERS)
     for i, _ in model.outward():
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]

@@ -49,8 +49,9 @@ FILES = Path(__file__).parent / "controller"
 PREFIX = "guarded"
 """First part of the names in C, the same for every robot; each package has its own namespace."""
 
-STALE_TIMEOUT = 0.05
-"""Default of ``stale_timeout`` in ``parameters.yaml``, in s."""
+LONGEST_PAUSE = 0.05
+"""Time in s between two updates of the controller that is a fault, unless ``stale_timeout`` in
+``parameters.yaml`` is longer."""
 
 MODES = ("floating", "joint", "cartesian")
 """Modes of the controller, in the order of their laws."""
@@ -201,9 +202,9 @@ def description_digest(text: str) -> str:
 
 def _settings(model: Model, joints: Sequence[str]) -> Settings:
     places = [model.joint_names.index(name) for name in joints]
-    given = ArmSettings.of(joints, stale_timeout=STALE_TIMEOUT)
+    given = ArmSettings.of(joints, stale_timeout=LONGEST_PAUSE)
     loads = np.zeros((model.nb, 10))
-    return period_settings(model, places, given, model.gravity, loads, longest_pause=STALE_TIMEOUT)
+    return period_settings(model, places, given, model.gravity, loads, longest_pause=LONGEST_PAUSE)
 
 
 def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion as products of system matrices: section 5 of Mueller, ... in multibody
-dynamics.
+"""The equations of motion as products of system matrices: section 5 of Mueller (dynamics).
 
 Equations are those of that paper. Where a printed equation is wrong, the docstring states the
 correction. A sum over bodies l >= max(i, j, k) runs over the bodies that all three joints move.
@@ -43,11 +42,10 @@ class DynamicSystem(MovingSystem):
         wrenches: ArrayLike | None = None,
     ) -> None:
         super().__init__(model.loaded(), q, qd, qdd)
-        none = np.zeros((model.nb, 6))
-        given = none if wrenches is None else checks.numbers("wrenches", wrenches, none.shape)
-        self.M_body: Array = np.array([b.inertia.matrix() for b in model.loaded().bodies])
+        given = np.zeros((model.nb, 6)) if wrenches is None else wrenches
+        self.M_body: Array = np.array([body.inertia.matrix() for body in self.model.bodies])
         """(nb, 6, 6) M_i^b, the inertia matrices in the frames of the bodies: (40)."""
-        self.W_app: Array = given.reshape(-1)
+        self.W_app: Array = checks.numbers("wrenches", given, (model.nb, 6)).reshape(-1)
         """(6 nb,) W^app, the applied wrenches, body-fixed."""
 
     @cached_property

@@ -81,11 +81,6 @@ class System:
         """(nb, 6) X_i of joints with one degree of freedom each; ModelError for others."""
         return self.single(self.screws_body, "screw_body", "screws_body")
 
-    @property
-    def screw_spatial(self) -> Array:
-        """(nb, 6) Y_i of joints with one degree of freedom each; ModelError for others."""
-        return self.single(self.screws_spatial, "screw_spatial", "screws_spatial")
-
     def single(self, screws: Sequence[Array], name: str, instead: str) -> Array:
         """Return (nb, 6), the screws of joints that have one each; ModelError for others."""
         check_single(

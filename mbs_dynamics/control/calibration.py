@@ -43,7 +43,7 @@ UNEXPLAINED = 0.5
 UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
 """The same share, and least number of poses, for the correction of a zero."""
 
-MATTERS, BETTER = 0.01, 4.0
+MATTERS, BETTER = 0.01, 2.0
 """Smallest share of the largest torque at which efforts of a joint are compared, and ratio of
 squared residuals above which a load alone explains them better than the arm."""
 
@@ -322,7 +322,8 @@ class _Data:
                     f"{100.0 * math.sqrt(load / seen.sum()):.1f} % of them unexplained, the weight "
                     f"of the arm {100.0 * math.sqrt(arm / seen.sum()):.1f} %. These drives "
                     "subtract gravity from their efforts, which show no factors then; valid: "
-                    "efforts with gravity"
+                    "efforts with gravity. If the arm does carry a load, remove it, or describe it "
+                    "in the URDF"
                 )
 
     def _matters(self, fit: GravityFit, k: int) -> bool:

@@ -29,7 +29,7 @@ NOISE = 1e-3
 
 
 class Threshold(NamedTuple):
-    """Thresholds of a joint, in the order of the fields of Bounds.
+    """Thresholds of a joint.
 
     A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
     speeds; beyond these speeds it grows with that share.
@@ -45,26 +45,44 @@ class Threshold(NamedTuple):
     """Largest speed in the recording, in rad/s or m/s."""
 
 
-def read_bounds(path: str | Path, model: Model) -> collisions.Bounds:
-    """Return the thresholds of a file with a text of :func:`thresholds_yaml`.
+UNWATCHED = Threshold(NEVER, 0.0, NEVER, 0.0, 1.0)
+"""Thresholds of a joint without detection."""
 
-    Other joints are not watched. Raises UnknownJointError or ArgumentError for joints that cannot
-    have a motor, ArgumentError for another file and invalid values, OSError if it cannot be read.
+SETTINGS = (
+    "impact_threshold", "impact_slope", "sustained_threshold", "sustained_slope", "recorded_speed",
+)  # fmt: skip
+"""Settings of the period for the fields of Threshold."""
+
+
+def threshold_settings(model: Model, rows: Mapping[str, Threshold]) -> dict[str, FloatArray]:
+    """Return settings of the period, by name; joints without thresholds are not watched.
+
+    Raises UnknownJointError or ArgumentError for joints that cannot have a motor.
+    """
+    table = np.tile(UNWATCHED, (model.n, 1))
+    for name, row in rows.items():
+        table[coordinate_of(model, name)] = row
+    return dict(zip(SETTINGS, table.T, strict=True))
+
+
+def read_thresholds(path: str | Path, model: Model) -> dict[str, Threshold]:
+    """Return the thresholds of joints in a file with a text of :func:`thresholds_yaml`.
+
+    Raises UnknownJointError for unknown joints, ArgumentError for another file and invalid values,
+    OSError if it cannot be read.
     """
 
-    def checked(table: Any) -> collisions.Bounds:
+    def checked(table: Any) -> dict[str, Threshold]:
         check_keys("the file", table, ("joints",))
         check_keys("joints", table["joints"], (), model.joint_names)
-        bounds = np.array(collisions.unwatched(model.n))
         for name, row in table["joints"].items():
             check_keys(name, row, Threshold._fields)
-            column = coordinate_of(model, name)
-            for k, key in enumerate(Threshold._fields):
+            for key in Threshold._fields:
                 least = 0.0 if key.endswith("_speed") else NOISE
-                bounds[k, column] = value = number(f"{name}: {key}", row[key])
+                value = number(f"{name}: {key}", row[key])
                 if value < least:
                     raise ArgumentError(f"{name}: {key} is {value:g}; must be at least {least:g}")
-        return collisions.Bounds(*bounds)
+        return {name: Threshold(**row) for name, row in table["joints"].items()}
 
     return parsed_yaml(path, checked)
 

@@ -5,16 +5,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import NOISE, Threshold
+from mbs_dynamics.control.collision import NOISE, UNWATCHED, Threshold
+from mbs_dynamics.control.environment import payload_parameters
+from mbs_dynamics.control.motion import Motion
 from mbs_dynamics.control.motor_table import coordinate_of
-from mbs_dynamics.control.period import collisions
+from mbs_dynamics.control.period import collisions, transitions
+from mbs_dynamics.control.period.following import GRAVITY_ALONE
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.records import State
+from mbs_dynamics.control.period.settings import period_settings
+from mbs_dynamics.control.running_period import RunningPeriod
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
@@ -100,36 +107,44 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
     full: FloatArray = np.zeros((3, len(part.t), model.n))
     full[:, :, places] = part.q, qd, part.tau
-    torques = external_torques(model, part.t, full[0], full[1], full[2], places)
+    watch = Watch(model, dict.fromkeys(part.joints, UNWATCHED._replace(impact=NOISE)))
+    states = map(watch.after, part.t.tolist(), *full)
     rows = [
-        (collisions.impact_of(c)[places], c.sustained[places], rates[places])
-        for c, rates in zip(torques, full[1], strict=True)
-        if c.contact_time >= collisions.SETTLING
+        (collisions.impact_of(s)[places], s.sustained[places], rates[places])
+        for s, rates in zip(states, full[1], strict=True)
+        if s.contact_time >= collisions.SETTLING
     ]
     return tuple(np.array(rows).reshape(-1, 3, len(places)).swapaxes(0, 1))
 
 
-def external_torques(
-    model: Model,
-    t: FloatArray,
-    q: FloatArray,
-    qd: FloatArray,
-    tau: FloatArray,
-    places: Sequence[int],
-) -> Iterator[collisions.Contact]:
-    """Yield the external torques at times ``t`` (N,) as the period computes them.
+class Watch:
+    """External torques of an arm at rest or in motion, as the guarded period computes them.
 
-    ``q``, ``qd`` and ``tau`` are (N, n). Where one of the joints ``places`` has no effort, all
-    torques are unknown.
+    ``thresholds`` are those of the joints that are watched, by name. Where one of these joints has
+    no effort, all torques are unknown.
     """
-    momentum, rate = mbs.generalized_momentum(model, q, qd)
-    rate = rate + tau + collisions.resistance(model, qd)
-    watched = np.isin(np.arange(model.n), places)
-    contact = collisions.nothing_known(model.n)
-    steps = np.diff(t, prepend=np.nan)
-    for elapsed, p, pd in zip(steps, momentum, rate, strict=True):
-        contact = collisions.contact_after(contact, p, pd, elapsed, watched, np.False_)
-        yield contact
+
+    def __init__(self, model: Model, thresholds: Mapping[str, Threshold]) -> None:
+        joints = [coordinate_of(model, name) for name in thresholds]
+        settings = ArmSettings.of(tuple(thresholds))
+        self.given = period_settings(
+            model, joints, settings, model.gravity, payload_parameters(model), thresholds=thresholds
+        )
+        period = Period(model, settings.algorithm, GRAVITY_ALONE._replace(collisions=True))
+        self._running = RunningPeriod(model, joints, period, self.given)
+        request = Motion(model, joints, tuple(thresholds)).request(transitions.NONE, sends=True)
+        self._running.set_request(request)
+
+    def after(self, t: float, q: FloatArray, qd: FloatArray, tau: FloatArray) -> State:
+        """Return the state of the period at time ``t`` in s, with q, qd and tau (n,) as measured.
+
+        In its fields ``sustained``, ``drift`` and ``trend`` are external torques, in N m or N.
+        """
+        one, zero, unknown = np.ones(len(q)), np.zeros(len(q)), np.full(len(q), np.nan)
+        values = np.array([one, zero, t * one, t * one, q, qd, tau, zero, unknown])
+        self._running.report(t, tuple(range(len(q))), values)
+        self._running.run()
+        return self._running.state
 
 
 def _above(share: FloatArray, torques: FloatArray, margin: float) -> tuple[float, float]:

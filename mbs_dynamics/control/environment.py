@@ -17,11 +17,15 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.payloads import Payload, Payloads
+from mbs_dynamics.model.urdf import MAX_LENGTH
 
 Vector = tuple[float, float, float]
 
 LARGEST_LOAD = 1e6
 """Largest number in a load, in kg, m or kg m^2."""
+
+WIDEST = MAX_LENGTH / math.sqrt(12.0)
+"""Largest root mean square distance in m of the mass of a load from its centre: that of a rod."""
 
 MOST_LOADS = 100
 """Largest number of links with loads."""
@@ -104,33 +108,6 @@ def with_gravity(model: Model, gravity: LinkGravity) -> Model:
     return model.with_gravity(root_gravity(model, gravity))
 
 
-def carried_over(
-    model: Model,
-    gravity: LinkGravity,
-    otherwise: LinkGravity,
-    loads: Iterable[LinkLoad],
-    check: Callable[[list[LinkLoad]], object],
-) -> tuple[LinkGravity, list[LinkLoad], list[str]]:
-    """Return the gravity and loads of the previous robot that fit a model, and remarks on others.
-
-    Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
-    do not fit.
-    """
-    remarks, accepted = [], list[LinkLoad]()
-    try:
-        root_gravity(model, gravity)
-    except MbsError as error:
-        remarks.append(f"the gravity in force before is dropped: {error}")
-        gravity = otherwise
-    for load in loads:
-        try:
-            check([*accepted, load])
-            accepted.append(load)
-        except MbsError as error:
-            remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
-    return gravity, accepted, remarks
-
-
 def check_load(load: LinkLoad) -> None:
     """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
@@ -147,6 +124,17 @@ def check_load(load: LinkLoad) -> None:
         raise ModelError(f"{what}: {violations[0]}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
+    if load.mass > 0.0 and math.hypot(*load.com) > MAX_LENGTH:
+        raise ModelError(
+            f"{what}: its centre of mass is {math.hypot(*load.com):.4g} m from the link; must be "
+            f"at most {MAX_LENGTH:g} m. Is it in m?"
+        )
+    if 0.5 * np.trace(load.inertia_at_com) > load.mass * WIDEST**2:
+        radius = math.sqrt(0.5 * np.trace(load.inertia_at_com) / load.mass)
+        raise ModelError(
+            f"{what}: by its inertia, its mass is {radius:.3g} m from its centre (root mean "
+            f"square); must be at most {WIDEST:.2g} m. Is the inertia in kg m^2?"
+        )
 
 
 def with_load(model: Model, load: LinkLoad) -> Model:
@@ -157,17 +145,6 @@ def with_load(model: Model, load: LinkLoad) -> Model:
     """
     check_load(load)
     return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
-
-
-def under(model: Model, gravity: LinkGravity, loads: Iterable[LinkLoad]) -> Model:
-    """Return the model under another gravity and with loads; it shares the compiled kernels.
-
-    Raises what :func:`with_gravity` and :func:`with_load` raise.
-    """
-    model = with_gravity(model, gravity)
-    for load in loads:
-        model = with_load(model, load)
-    return model
 
 
 def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
@@ -200,7 +177,7 @@ def link_loads(model: Model) -> list[LinkLoad]:
     return loads
 
 
-def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
+def replaced(loads: Iterable[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     """Return loads with a load that replaces the one of its link; a mass of zero removes it.
 
     Raises ModelError if there are too many.
@@ -209,3 +186,53 @@ def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     if load.mass > 0.0 and len(others) >= MOST_LOADS:
         raise ModelError(f"payloads are on {len(others)} links; must be at most {MOST_LOADS}")
     return [*others, load] if load.mass > 0.0 else others
+
+
+class Environment(NamedTuple):
+    """Requested gravity and loads of a robot, by link. They stay when its description changes."""
+
+    gravity: LinkGravity
+    loads: tuple[LinkLoad, ...] = ()
+    """At most one of each link."""
+
+    def with_load(self, load: LinkLoad) -> Environment:
+        """Return this environment with a load in place of the one of its link.
+
+        A mass of zero removes it. Raises what :func:`check_load` raises, and ModelError for too
+        many loads.
+        """
+        check_load(load)
+        return self._replace(loads=tuple(replaced(self.loads, load)))
+
+    def around(self, model: Model) -> Model:
+        """Return the model under this gravity and with these loads; it shares compiled kernels.
+
+        Raises what :func:`with_gravity` and :func:`with_load` raise.
+        """
+        model = with_gravity(model, self.gravity)
+        for load in self.loads:
+            model = with_load(model, load)
+        return model
+
+    def fitted(
+        self, model: Model, gravity: Vector, check: Callable[[Environment], object]
+    ) -> tuple[Environment, list[str]]:
+        """Return what fits another model, and remarks on what is dropped.
+
+        Where gravity does not fit, ``gravity`` in m/s^2 in the axes of the root link replaces it.
+        ``check`` raises MbsError for an environment whose latest load does not fit.
+        """
+        remarks, fitted = [], Environment(self.gravity)
+        try:
+            root_gravity(model, self.gravity)
+        except MbsError as error:
+            remarks.append(f"the gravity in force before is dropped: {error}")
+            fitted = Environment(LinkGravity("", gravity))
+        for load in self.loads:
+            try:
+                more = fitted.with_load(load)
+                check(more)
+                fitted = more
+            except MbsError as error:
+                remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
+        return fitted, remarks

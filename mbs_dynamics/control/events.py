@@ -77,16 +77,18 @@ class Events:
         """Adopt a fault that is already latched."""
         self._reported, self.fault = self._running.reported, fault
 
-    def update(self) -> None:
-        """Report the changes since the last call."""
+    def update(self) -> bool:
+        """Report the changes since the last call; return whether there are any."""
         before, now = self._reported, self._running.reported
-        if now != before:
-            self._reported = now
-            self._report_changes(before, now)
+        if now is before:
+            return False
+        self._reported = now
+        self._report_changes(before, now)
         if self._running.engaged and not self._efforts_end:
             self._efforts_end = now.unknown_since < math.inf
             if self._efforts_end:
                 self._warnings += self.inactive_checks()
+        return True
 
     def update_law(self) -> None:
         """Report how the law in force follows its reference."""

@@ -137,9 +137,9 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     (N, 6) the readings in these still poses, moment first, in N m and N.
 
     Raises ArgumentError for invalid numbers; for poses that do not show the parameters, with what
-    is missing; for readings that do not follow gravity; for a bias that changes between the poses,
-    with the pose; for a mass that is negative; and for a weight that the sensor's controller has
-    subtracted at a wrong centre of mass.
+    is missing; for readings that do not change, or do not follow gravity; for a bias that changes
+    between the poses, with the pose; for a mass that is negative; and for a weight that the
+    sensor's controller has subtracted at a wrong centre of mass.
     """
     g = checks.real("gravities", gravities)
     N = len(g) if g.ndim else 0
@@ -147,6 +147,12 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     _check_poses(g)
     if np.abs(W).max() >= LARGEST:
         raise ArgumentError(f"wrenches have numbers up to {np.abs(W).max():g}, which are too large")
+    for name, part in (("forces", W[:, 3:]), ("moments", W[:, :3])):
+        if (np.ptp(part, axis=0) == 0.0).all():
+            raise ArgumentError(
+                f"the {name} are the same in all {N} poses, {_shown(part[0])}: the readings do not "
+                "change, not even by noise. Does the sensor measure?"
+            )
     forces = _checked("forces", "N", FORCE_NOISE, g.reshape(-1, 1), W[:, 3:])
     mass, error = float(forces.x[0]), float(forces.errors[0])
     if mass < -max(LIGHTEST, ERRORS * error):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, read_bounds
+from mbs_dynamics.control.collision import Collision, read_thresholds
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
@@ -70,7 +70,7 @@ class Guard:
     ``source`` names the source of states in messages; ``used`` are laws for which the period is
     compiled at the start. Loads are those of the model.
 
-    Fill the sample of :attr:`running` and call :meth:`advance` for each period. Results are in
+    Report states to :attr:`running` and call :meth:`advance` for each period. Results are in
     :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a commanded or fixed joint
     is not in the model, ArgumentError if a commanded joint mimics another one, ModelError if no
     joint moves, BackendError if compiled code differs from the equations.
@@ -93,7 +93,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings = settings
         file = settings.collision_file
-        self._thresholds = read_bounds(file, model) if file else None
+        self._thresholds = read_thresholds(file, model) if file else {}
         self.loads = link_loads(model)
         """The loads in force, or towards which the present ones change."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))
@@ -455,24 +455,23 @@ class Guard:
 
     # -- periods -----------------------------------------------------------------------------------
 
-    def advance(self, t: float) -> list[float]:
-        """Process the sample, and return the output of the period at time ``t`` as a row.
+    def advance(self, t: float) -> FloatArray:
+        """Process the sample, and return the output of the period at time ``t``.
 
-        Its fields are those of ``Output`` in ``period/records.py``.
+        It is a vector of the fields of ``Output`` in ``period/records.py``.
         """
         problem = self._laws.prepare_period(t)
         if problem:
             self.trip(t, Fault("law", problem))
-        row = self.running.run()
+        output = self.running.run()
         self._report(t)
         self.events.update_law()
-        return row
+        return output
 
     def _report(self, t: float) -> None:
         """Report changes in words, and stop linked arms at a new fault."""
         before = self.fault
-        self.events.update()
-        if self.fault is not None and before is None:
+        if self.events.update() and self.fault is not None and before is None:
             message = f"the arm it is linked with stopped: {self.fault}"
             for other in self._linked:
                 other.trip(t, Fault("linked", message))

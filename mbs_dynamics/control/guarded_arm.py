@@ -23,6 +23,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import (
     LinkGravity,
     LinkLoad,
@@ -128,12 +131,17 @@ class GuardedArm(Guard):
         used = () if isinstance(law, Gravity) else (law,)
         super().__init__(model, settings, gravity=gravity, options=drives, used=used)
         self.motors = motors
+        if motors.coordinates != tuple(self.joints):
+            raise ArgumentError("the table of motors was read for another model than this one")
+        m = len(self.joints)
+        self._columns = model.n * np.arange(4).repeat(m) + np.tile(self.joints, 4)
+        """(4 m,) places of the commands of joints with motors in the output of a period."""
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
         self._unknown_motors: set[int | str] = set()
         self.events.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
-        self._told = "disabled"
+        self._reported, self._told = self.running.reported, "disabled"
         if not isinstance(law, Gravity):
             self.switch(0.0, law)
 
@@ -171,47 +179,37 @@ class GuardedArm(Guard):
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         self._read(t, frames)
-        if self._log is None:
-            return self._command(self.advance(t))
-        before = self.running.stamps()
         command = self._command(self.advance(t))
-        s, now = self.state_record, self.running.stamps()
-        new = [k for k in self.joints if now[k] == now[k] != before[k]]
-        if new:
-            columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
-            self._log.write(t, new, columns, frames, command.motors)
+        if self._log is not None:
+            self._log.write(t, self.state_record, frames, command.motors)
         return command
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:
         """Put the time and the reports in frames into the sample."""
-        measured, running = self.motors.measured(frames), self.running
-        joints, *states, stamps, errors, temperatures, _, apart = measured
-        places = [self.joints[k] for k in joints]
-        running.report(t, places, stamps, stamps, states, errors, temperatures)
-        if apart:
-            running.sample.apart[places] = apart
+        joints, values, unknown = self.motors.reports(frames)
+        self.running.report(t, joints, values)
         if len(self.nudge):
-            running.sample.nudge[self.joints] = self.nudge
-        if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):
-            self._unknown_motors.update(measured.unknown)
-            names = listed(map(str, measured.unknown))
+            self.running.put("nudge", self.nudge, self.joints)
+        if unknown and not self._unknown_motors.issuperset(unknown):
+            self._unknown_motors.update(unknown)
+            names = listed(map(str, unknown))
             self.events.remark(f"frames of unknown motors {names} are ignored")
 
-    def _command(self, row: list[float]) -> Command:
+    def _command(self, output: FloatArray) -> Command:
         """Return the command of the latest period, in the units of the drives."""
-        event = f"fault {self.fault}" if self.fault is not None else self.state
-        if event != self._told:
-            self._told = event
-        else:
-            event = self.events.summary()
-        n = self.model.n
-        columns = [row[k : k + n] for k in range(0, 4 * n, n)]
-        if n != len(self.joints):
-            columns = [[column[k] for k in self.joints] for column in columns]
-        if not row[-1]:
+        event = self._change() or self.events.summary()
+        if not output[-1]:
             return Command("off", (0.0,) * len(self.joints), (), event)
-        torques, positions, stiffness, damping = columns
-        motors = self.motors.commands(torques, positions, stiffness, damping)
-        return Command(
-            "hold" if self.running.reported.hold == 1.0 else "torque", torques, motors, event
-        )
+        row = output[self._columns]
+        torques = row[: len(self.joints)].tolist()
+        mode = "hold" if self.running.reported.hold == 1.0 else "torque"
+        return Command(mode, torques, self.motors.drive_commands(row), event)
+
+    def _change(self) -> str:
+        """Return the state or fault since the last call; empty if it is as before."""
+        now = self.running.reported
+        if now is self._reported:
+            return ""
+        self._reported, before = now, self._told
+        self._told = f"fault {self.fault}" if self.fault is not None else self.state
+        return self._told if self._told != before else ""

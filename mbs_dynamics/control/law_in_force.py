@@ -238,7 +238,7 @@ class LawInForce:
         ArgumentError for a law that fails.
         """
         running = self._running
-        running.expect_law()
+        running.put("floats", 0.0)
         if not running.engaged:
             return
         s = running.trial_of_sample()
@@ -249,7 +249,7 @@ class LawInForce:
         state = self._law_state(t, s, np.array(s.trusted), np.array(s.smooth))
         scaled = (state.gravity * s.scale)[running.joints].tolist()
         added = self._called.added(running.model_in_force(), state, s, scaled)
-        running.sample.law[running.joints] = added
+        running.put("law", added, running.joints)
 
     # -- references --------------------------------------------------------------------------------
 

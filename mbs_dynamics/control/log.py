@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, TextIO
 
+import numpy as np
+
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.period.records import State
 from mbs_dynamics.timeseries.columns import column_name
 
 
@@ -26,7 +29,9 @@ class Log:
     """
 
     def __init__(self, stream: TextIO, motors: Motors) -> None:
-        self._stream, self._coordinates = stream, motors.coordinates
+        self._stream, self._coordinates = stream, list(motors.coordinates)
+        self._stamps = [math.nan] * len(self._coordinates)
+        """Stamps of the states in the latest row."""
         names = motors.joint_names
         self._motors = [
             next(row.motor for row in motors.motors if row.joint == name) for name in names
@@ -36,24 +41,21 @@ class Log:
         csv.writer(stream, lineterminator="\n").writerow(["t", *columns])
 
     def write(
-        self,
-        t: float,
-        coordinates: Sequence[int],
-        states: Sequence[Sequence[float]],
-        frames: Sequence[Frame],
-        commands: Sequence[MotorCommand],
+        self, t: float, s: State, frames: Sequence[Frame], commands: Sequence[MotorCommand]
     ) -> None:
-        """Write a row; ``states`` are positions, velocities and efforts (k,) of k coordinates."""
+        """Write a row, if all motors have reported; ``s`` is the state after these frames."""
+        stamps = s.stamp[self._coordinates].tolist()
+        used = [x == x != before for x, before in zip(stamps, self._stamps, strict=True)]
+        self._stamps = stamps
         reported = {frame[0]: frame for frame in frames}
         taken = {command.motor: command.effort for command in commands}
-        if not all(motor in reported for motor in self._motors):
+        if not any(used) or not all(motor in reported for motor in self._motors):
             return
         rows = [reported[motor] for motor in self._motors]
         raw = [row[2] for row in rows], [row[4] for row in rows]
         efforts = [taken.get(motor, 0.0) for motor in self._motors]
-        used = [dict(zip(coordinates, values, strict=True)) for values in states]
-        by_joint = [[row.get(k) for k in self._coordinates] for row in used]
-        columns: list[list[Any]] = [*by_joint, *raw, efforts]
+        states = [np.where(used, row[self._coordinates], math.nan) for row in (s.q, s.qd, s.effort)]
+        columns: list[Any] = [*states, *raw, efforts]
         cells = [_cell(x) for column in columns for x in column]
         self._stream.write(",".join([f"{t:.9f}", *cells]) + "\n")
 

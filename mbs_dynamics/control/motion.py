@@ -71,11 +71,26 @@ class Motion:
         """Return a request for one period."""
         exists, holds = self.holder
         return Request(
-            action, float(sends), float(settle), doubt, float(exists), float(holds),
-            self.law, 0.0, self.motion, self.follows, self.prefers, self.target,
-            self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
-            self.delay, self.pace,
-        )  # fmt: skip
+            action=action,
+            sends=float(sends),
+            settle=float(settle),
+            doubt=doubt,
+            holder=float(exists),
+            holds=float(holds),
+            law=self.law,
+            at_once=0.0,
+            motion=self.motion,
+            follows=self.follows,
+            prefers=self.prefers,
+            target=self.target,
+            target_qd=self.target_qd,
+            target_pose=self.target_pose,
+            segment=self.segment,
+            segment_at=self.segment_at,
+            duration=self.duration,
+            delay=self.delay,
+            pace=self.pace,
+        )
 
     @property
     def may_be_off(self) -> bool:

@@ -20,13 +20,15 @@ averaged. Differentials, where two motors move two joints together, are not cove
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mbs_dynamics.checks import positive
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray, positive
 from mbs_dynamics.control.motor_table import (
     MAX_AGE,
     WHEN_SILENT,
@@ -34,15 +36,23 @@ from mbs_dynamics.control.motor_table import (
     coordinate_of,
     motors_of,
 )
+from mbs_dynamics.control.period.records import REPORTS
 from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import parsed_yaml
 
-CACHED_LAYOUTS = 32
+CACHED_LAYOUTS = 256
 """Number of cached layouts of frames."""
 
-PER_UNIT = ("position_per_radian", "velocity_per_radian", "feedback_per_newton_metre")
+ABSURD = 1e100
+"""Numbers of this size in a frame are none: conversions of larger ones may overflow."""
+
+PER_UNIT = {
+    "q": "position_per_radian",
+    "qd": "velocity_per_radian",
+    "effort": "feedback_per_newton_metre",
+}
 """Factors of a motor by which its states are divided."""
 
 
@@ -82,7 +92,7 @@ class Measured(NamedTuple):
     efforts: Sequence[float]
     stamps: Sequence[float]
     """In s; for two motors the older one."""
-    errors: Sequence[int]
+    errors: Sequence[float]
     temperatures: Sequence[float]
     """In degrees Celsius; for two motors the higher one."""
     unknown: Sequence[int | str] = ()
@@ -92,18 +102,22 @@ class Measured(NamedTuple):
     table has two motors."""
 
 
-_NOTHING = Measured((), (), (), (), (), (), ())
-
-
 class Layout(NamedTuple):
-    """Places of the motors in frames of one order, and their factors."""
+    """Places of the numbers of frames whose motors come in one order."""
 
-    pick: Callable[[Sequence[Any]], Sequence[Any]]
-    rows: Sequence[int]
-    """Rows of the table, ascending."""
-    zeros: Sequence[float]
-    factors: Sequence[Sequence[float]]
-    """To SI: of positions, velocities and efforts."""
+    numbers: Any
+    """(9 N,) numbers of N frames, by the fields of REPORTS."""
+    pack: Callable[..., None]
+    """Writes stamps, stamps again, positions, velocities, efforts, errors and temperatures."""
+    rows: list[int]
+    """(k,) rows of the table, ascending."""
+    coordinates: tuple[int, ...]
+    """(k,) coordinates of their joints."""
+    order: Any
+    """(9, k) places of their numbers among those of the frames."""
+    zeros: FloatArray
+    factors: FloatArray
+    """(9, k) to SI: (number - zero) * factor."""
     unknown: Sequence[int | str]
 
 
@@ -180,20 +194,27 @@ class Motors:
 
         self._names = [motor.motor for motor in self.motors]
         self._rows = {name: row for row, name in enumerate(self._names)}
-        self._latest: dict[int, tuple[Any, ...]] = {}  # of motors that share a joint
+        self._latest = np.zeros((len(REPORTS), len(self.motors)))
+        """Latest numbers of motors that share a joint, in SI units by the fields of REPORTS."""
+        self._nothing = (), np.zeros((len(REPORTS), 0)), ()
         turns = turning(model)
         self._turning = [turns[k] for k in self.coordinates]
-        self._turned = [0.0] * len(self.motors)
-        """Whole turns in rad from a motor's position to that of the first motor of its joint."""
-        self._zeros = [motor.zero for motor in self.motors]
-        self._positions = [motor.sign * motor.position_per_radian for motor in self.motors]
-        self._efforts = [
-            motor.sign * motor.command_per_newton_metre / len(self._groups[joint])
-            for motor, joint in zip(self.motors, self._joints, strict=True)
-        ]
-        self._none = [0.0] * len(self.motors)
-        self._kp = [motor.kp for motor in self.motors]
-        self._kd = [motor.kd for motor in self.motors]
+        m = len(self.joint_names)
+        self._picked = m * np.arange(4)[:, None] + self._joints
+        """(4, motors) places of torques, positions and shares of gains in a row of all joints."""
+        shared = [len(self._groups[joint]) for joint in self._joints]
+        self._to_drives = np.array(
+            [
+                [motor.sign * motor.command_per_newton_metre for motor in self.motors],
+                [motor.sign * motor.position_per_radian for motor in self.motors],
+                [motor.kp for motor in self.motors],
+                [motor.kd for motor in self.motors],
+            ]
+        )
+        self._to_drives[0] /= shared
+        self._offsets = np.zeros_like(self._to_drives)
+        self._offsets[1] = [motor.zero for motor in self.motors]
+        self._standing = [0.0] * len(self.motors)
         self._layouts = lru_cache(CACHED_LAYOUTS)(self._layout)
 
     @classmethod
@@ -210,66 +231,84 @@ class Motors:
         several frames of one motor the last one counts; a value that is not a number is NaN. Where
         a joint has two motors, the latest frame of each counts.
         """
+        coordinates, values, unknown = self.reports(frames)
+        row = dict(zip(REPORTS, values.tolist(), strict=True))
+        joints = [self.coordinates.index(k) for k in coordinates]
+        return Measured(
+            joints, row["q"], row["qd"], row["effort"], row["stamp"], row["error"],
+            row["temperature"], unknown, row["apart"] if self._shared else (),
+        )  # fmt: skip
+
+    def reports(
+        self, frames: Sequence[Frame | tuple[Any, ...]]
+    ) -> tuple[tuple[int, ...], FloatArray, Sequence[int | str]]:
+        """Return what frames report as a period takes it; see :meth:`measured`.
+
+        These are the coordinates (k,) of joints, ascending, the fields (9, k) of REPORTS in SI
+        units, and the motors that sent frames but are not in the table.
+        """
         try:
-            names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
-            errors, temperatures = rest or ((0,) * len(names), (math.nan,) * len(names))
-            pick, rows, zeros, factors, unknown = self._layouts(names)
-            q = list(map(mul, factors[0], map(sub, pick(positions), zeros)))
-            qd = list(map(mul, factors[1], pick(velocities)))
-            tau = list(map(mul, factors[2], pick(efforts)))
-        except (TypeError, ValueError):
-            return self.measured(_clean(frames)) if len(frames) else _NOTHING
-        measured = Measured(
-            rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown
-        )
-        return self._merged(measured) if self._shared else measured
+            names, stamps, positions, velocities, efforts, errors, temperatures = zip(
+                *frames,
+                strict=False,  # if one is shorter, too few columns are left to unpack
+            )
+            layout = self._layouts(names)
+            numbers, pack, rows, coordinates, order, zeros, factors, unknown = layout
+            pack(*stamps, *stamps, *positions, *velocities, *efforts, *errors, *temperatures)
+            values = (numbers[order] - zeros) * factors
+        except (TypeError, ValueError, ArithmeticError, RuntimeWarning, struct.error):
+            return self.reports(_clean(frames)) if len(frames) else self._nothing
+        if self._shared:
+            coordinates, values = self._merged(rows, values)
+        return coordinates, values, unknown
 
     def _layout(self, names: tuple[Any, ...]) -> Layout:
-        places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
-        rows = sorted(places)
+        N, places = len(names), {name: k for k, name in enumerate(names)}
+        rows = [row for row, name in enumerate(self._names) if name in places]
+        numbers: Any = np.zeros(len(REPORTS) * N)
+        numbers[:N] = 1.0  # reported
+        order = [[r * N + places[self._names[row]] for row in rows] for r in range(len(REPORTS))]
+        zeros, factors = np.zeros((len(REPORTS), len(rows))), np.ones((len(REPORTS), len(rows)))
         motors = [self.motors[row] for row in rows]
-        order = [places[row] for row in rows]
-        pick: Any = tuple
-        if len(order) == 1:
-            pick = itemgetter(slice(order[0], order[0] + 1))
-        elif order != list(range(len(names))):
-            pick = itemgetter(*order) if order else lambda values: ()
+        zeros[REPORTS.index("q")] = [motor.zero for motor in motors]
+        for field, factor in PER_UNIT.items():
+            factors[REPORTS.index(field)] = [m.sign / getattr(m, factor) for m in motors]
+        unknown = tuple(dict.fromkeys(name for name in names if name not in self._rows))
+        packed = struct.Struct(f"{7 * N}d")
         return Layout(
-            pick,
-            rows,
-            [motor.zero for motor in motors],
-            [[motor.sign / getattr(motor, name) for motor in motors] for name in PER_UNIT],
-            tuple(dict.fromkeys(name for name in names if name not in self._rows)),
-        )
+            numbers, partial(packed.pack_into, numbers, numbers.nbytes - packed.size), rows,
+            tuple(self.coordinates[self._joints[row]] for row in rows),
+            np.array(order, dtype=np.intp), zeros, factors, unknown,
+        )  # fmt: skip
 
-    def _merged(self, measured: Measured) -> Measured:
-        self._latest.update(zip(measured.joints, zip(*measured[1:7], strict=True), strict=True))
-        joints, merged, apart = [], [], []
-        for joint in sorted({self._joints[row] for row in measured.joints}):
-            rows = self._groups[joint]
-            if not all(row in self._latest for row in rows):
+    def _merged(self, rows: list[int], values: FloatArray) -> tuple[tuple[int, ...], FloatArray]:
+        """Return coordinates (k,) and numbers (9, k) of joints, from those of motors."""
+        self._latest[:, rows] = values
+        coordinates, merged = [], []
+        for joint in sorted({self._joints[row] for row in rows}):
+            group = self._groups[joint]
+            of_motors = dict(zip(REPORTS, self._latest[:, group], strict=True))
+            if not of_motors["reported"].all():
                 continue
-            q, qd, tau, stamps, errors, temperatures = zip(
-                *(self._latest[row] for row in rows), strict=True
-            )
+            q = of_motors["q"]
             if self._turning[joint]:
-                for row, x in zip(rows, q, strict=True):
-                    self._turned[row] = turns_to(x, q[0])
-                q = tuple(x + self._turned[row] for row, x in zip(rows, q, strict=True))
-            joints.append(joint)
-            apart.append(max(q) - min(q))
-            merged.append(
-                (
-                    sum(q) / len(q),
-                    sum(qd) / len(qd),
-                    sum(tau),
-                    min(stamps),
-                    next(filter(None, errors), 0),
-                    max(temperatures, key=lambda x: -math.inf if math.isnan(x) else x),
-                )
-            )
-        columns: Any = zip(*merged, strict=True) if merged else _NOTHING[1:7]
-        return Measured._make((joints, *columns, measured.unknown, apart))
+                turned = [turns_to(x, q[0]) for x in q.tolist()]
+                q = q + turned
+                zeros = [self.motors[row].zero for row in group]
+                self._offsets[1, group] = zeros - self._to_drives[1, group] * turned
+            of_joint = {name: numbers.mean() for name, numbers in of_motors.items()}
+            of_joint |= {
+                "apart": np.ptp(q),
+                "stamp": of_motors["stamp"].min(),
+                "received": of_motors["stamp"].min(),
+                "q": q.mean(),
+                "effort": of_motors["effort"].sum(),
+                "error": next(filter(None, of_motors["error"].tolist()), 0.0),
+                "temperature": np.fmax.reduce(of_motors["temperature"]),
+            }
+            coordinates.append(self.coordinates[joint])
+            merged.append(list(of_joint.values()))
+        return tuple(coordinates), np.reshape(merged, (-1, len(REPORTS))).T
 
     # -- SI to commands ----------------------------------------------------------------------------
 
@@ -286,29 +325,24 @@ class Motors:
         ``joint_names``; ``kp`` and ``kd`` are shares of the gains of the table, one for all joints
         or (m,): both 0 for torques alone, both 1 to hold the positions, kp 0 and kd 1 to damp.
         """
-        if not len(torques) == len(positions) == len(self.joint_names):
+        m = len(self.joint_names)
+        if not len(torques) == len(positions) == m:
             raise ArgumentError(
                 f"{len(torques)} torques and {len(positions)} positions; valid: those of "
                 f"{listed(self.joint_names)}"
             )
-        kp, kd = (
-            [share] * len(torques) if isinstance(share, (int, float)) else share
-            for share in (kp, kd)
-        )
-        if self._shared:
-            torques, positions, kp, kd = (
-                [values[joint] for joint in self._joints] for values in (torques, positions, kp, kd)
-            )
-            positions = list(map(sub, positions, self._turned))
-        columns = (
-            self._names,
-            map(add, self._zeros, map(mul, self._positions, positions)),
-            self._none,
-            map(mul, self._kp, kp),
-            map(mul, self._kd, kd),
-            map(mul, self._efforts, torques),
-        )
-        return list(map(_command, zip(*columns, strict=True)))
+        rows = [np.broadcast_to(x, m) for x in (torques, positions, kp, kd)]
+        return self.drive_commands(np.concatenate(rows))
+
+    def drive_commands(self, row: FloatArray) -> list[MotorCommand]:
+        """Return the commands of all motors from a row of numbers (4 m,), a period's output.
+
+        They are torques, positions, and shares of kp and kd; see :meth:`commands`.
+        """
+        numbers = row[self._picked] * self._to_drives + self._offsets
+        efforts, positions, kp, kd = numbers.tolist()
+        rows = zip(self._names, positions, self._standing, kp, kd, efforts, strict=False)
+        return list(map(_command, rows))
 
 
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
@@ -339,13 +373,14 @@ def _clean(frames: Iterable[Any]) -> list[Frame]:
                 "effort), with error and temperature if known"
             ) from None
         name = motor if isinstance(motor, int | str) else str(motor)
-        values: Any = map(_float, (stamp, position, velocity, effort))
-        cleaned.append(Frame._make((name, *values, error, _float(temperature))))
+        numbers = map(_float, (stamp, position, velocity, effort, error, temperature))
+        cleaned.append(Frame._make((name, *numbers)))
     return cleaned
 
 
 def _float(value: Any) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
+    return number if abs(number) < ABSURD else math.nan

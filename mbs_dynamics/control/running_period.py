@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,19 @@ from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History
-from mbs_dynamics.control.period.records import Request, Result, Sample, Settings, State, Verdict
+from mbs_dynamics.control.period.records import (
+    REPORTS,
+    Request,
+    Result,
+    Settings,
+    State,
+    Verdict,
+    silence,
+)
 from mbs_dynamics.model.model import Model
+
+CACHED_PLACES = 256
+"""Number of sets of joints whose places in a sample are cached."""
 
 
 class Reported(NamedTuple):
@@ -65,14 +76,11 @@ class RunningPeriod:
         self._history = History(function, self._state)
         self._places = function.state.places
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
-        self.reported = self._reported_now()
-        self._sample = self._silence(math.nan)
-        self.sample: Sample = function.sample.unpacked(self._sample)
-        """The sample of the next period: numbers, and arrays to be filled."""
-        self._pack = Struct(f"{len(self._sample)}d").pack_into
-        row, n = self._sample.tolist(), model.n
-        self._unreported, self._rest = row[1 : 1 + 8 * n], row[1 + 8 * n :]
-        self._ones, self._zeros, self._unknown = [1.0] * n, [0.0] * n, [math.nan] * n
+        self._numbers: list[float] = []
+        self._update_reported()
+        self._silence: FloatArray = function.sample.packed(silence(model.n))
+        self.clear_sample(math.nan)
+        self._report_places = lru_cache(CACHED_PLACES)(self._places_of)
         self._in_force: tuple[Any, ...] = ()
         self._request: Any = None
 
@@ -103,75 +111,62 @@ class RunningPeriod:
 
     def clear_sample(self, t: float) -> None:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
-        self._pack(self._sample, 0, t, *self._unreported, *self._rest)
+        self._sample = self._silence_at(t)
 
-    def report(
-        self,
-        t: float,
-        joints: Sequence[int],
-        stamps: Sequence[float],
-        received: Sequence[float],
-        states: Sequence[Sequence[float]],
-        errors: Sequence[float] = (),
-        temperatures: Sequence[float] = (),
-    ) -> None:
-        """Begin the sample of a period at time ``t`` with the reports of some joints, each (k,).
+    def report(self, t: float, joints: tuple[int, ...], values: FloatArray) -> None:
+        """Begin the sample of a period at time ``t`` with the reports of k joints.
 
-        ``joints`` are their coordinates, ascending, ``stamps`` the times of measurement in s, and
-        ``states`` positions, velocities and efforts.
+        ``joints`` (k,) are their coordinates, and ``values`` (9, k) the fields of REPORTS in
+        ``records.py``.
         """
-        if len(joints) == self.model.n:
-            q, qd, efforts = states
-            self._pack(
-                self._sample, 0, t, *stamps, *received, *self._ones, *q, *qd, *efforts,
-                *(errors or self._zeros), *(temperatures or self._unknown), *self._rest,
-            )  # fmt: skip
-            return
         self.clear_sample(t)
-        x, k = self.sample, list(joints)
-        x.stamp[k], x.received[k], x.reported[k] = stamps, received, 1.0
-        x.q[k], x.qd[k], x.effort[k] = states
-        if errors:
-            x.error[k], x.temperature[k] = errors, temperatures
+        self._sample[self._report_places(joints)] = values
 
-    def expect_law(self) -> None:
-        """State in the sample that a law moves the arm by its torques ``law``."""
-        self._sample[self.function.sample.places["floats"]] = 0.0
+    def _places_of(self, joints: tuple[int, ...]) -> Any:
+        """Return the places (9, k) of reports of joints in the sample."""
+        starts = [self.function.sample.places[name].start for name in REPORTS]
+        return np.array(starts)[:, None] + np.array(joints, dtype=np.intp)
 
-    def _silence(self, t: float) -> Any:
-        """Return a sample in which nothing is reported."""
-        zero, unknown = np.zeros(self.model.n), np.full(self.model.n, math.nan)
-        nothing = Sample(
-            t, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero, 1.0,
-            zero,
-        )  # fmt: skip
-        return self.function.sample.packed(nothing)
+    def put(self, name: str, values: Any, joints: Any = slice(None)) -> None:
+        """Fill a field of the sample of the next period, for all joints or some."""
+        self._sample[self.function.sample.places[name]][joints] = values
+
+    def _silence_at(self, t: float) -> FloatArray:
+        """Return a sample at time ``t`` in which nothing is reported."""
+        sample: FloatArray = self._silence.copy()
+        sample[0] = t
+        return sample
 
     # -- periods -----------------------------------------------------------------------------------
 
-    def run(self) -> list[float]:
-        """Run a period; return its output as a row, of the fields of ``Output`` in records.py."""
-        row: list[float] = self._run(self._sample, self._request).output.tolist()
-        return row
+    def run(self) -> FloatArray:
+        """Run a period; return its output, a vector of the fields of ``Output`` in records.py."""
+        output: FloatArray = self._run(self._sample, self._request).output
+        return output
 
     def apply(self, t: float, request: Request) -> None:
         """Run a period without a sample for a request; the command stays until the next one."""
-        self._run(self._silence(t), self.function.request.packed(request))
+        self._run(self._silence_at(t), self.function.request.packed(request))
 
     def _run(self, sample: FloatArray, request: FloatArray) -> Result:
         self._history.store(self._state, sample, request, self._settings)
         self._result = result = self.function(self._state, sample, request, self._settings)
         self._state, self._record = result.state, None
-        self.reported = self._reported_now()
+        self._update_reported()
         return result
 
-    def _reported_now(self) -> Reported:
-        return Reported(*self._state[self._reported_at].tolist())
+    def _update_reported(self) -> None:
+        """Replace ``reported``, which stays the same object until one of its numbers changes."""
+        numbers = self._state[self._reported_at].tolist()
+        if numbers != self._numbers:
+            self._numbers, self.reported = numbers, Reported(*numbers)
 
     def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
         """Return state and verdict of a trial period without a sample; the arm is not affected."""
         packed = self.function.request.packed(request)
-        return self._unpacked(self.function(self._state, self._silence(t), packed, self._settings))
+        return self._unpacked(
+            self.function(self._state, self._silence_at(t), packed, self._settings)
+        )
 
     def trial_of_sample(self) -> State:
         """Return the state of a trial of the next period; the arm is not affected."""
@@ -187,9 +182,8 @@ class RunningPeriod:
         """
         at_rest = self.state._replace(mode=transitions.OFF)
         inputs = function.request.packed(request), function.settings.packed(given)
-        silence = self._silence(math.nan)
-        first = function(function.state.packed(at_rest), silence, *inputs)
-        return self._unpacked(function(first.state, silence, *inputs))
+        first = function(function.state.packed(at_rest), self._silence, *inputs)
+        return self._unpacked(function(first.state, self._silence, *inputs))
 
     def _unpacked(self, result: Result) -> tuple[State, Verdict]:
         function = self.function
@@ -201,7 +195,7 @@ class RunningPeriod:
         state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
         self._state, self._record = state, None
         self._history = History(self.function, state)
-        self.reported = self._reported_now()
+        self._update_reported()
 
     def write_history(self, path: str | Path) -> None:
         """Write the latest periods, 5000 at least. Raises OSError if that fails."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from lxml import etree
+from scipy.spatial.transform import Rotation
 
 from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
@@ -94,8 +95,6 @@ def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> byte
 
     Position limits are shifted by the zeros, so that they stay where they are on the arm.
     """
-    from scipy.spatial.transform import Rotation
-
     tree = _parsed(source)
     by_body = {body.name: body.joint.name for body in result.model.bodies}
     origins = {joint.name: joint.origin.pose() for joint in tree_of(source).joints.values()}

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+from scipy.signal import correlate
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
@@ -41,6 +43,9 @@ PRIOR_SHARE = 0.02
 
 RANK = 1e-6
 """Singular values of the scaled equations below this share of the largest one count as zero."""
+
+ROUNDING = 1e-12
+"""Columns shorter than this share of the longest one are zero but for rounding."""
 
 
 class BaseEstimate(NamedTuple):
@@ -115,12 +120,17 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     equations with columns of length 1. Directions with singular values of zero do not contribute to
     the solution.
     """
-    lengths = np.linalg.norm(rows, axis=0)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    lengths = _lengths(rows)
     squares, V = np.linalg.eigh(rows.T @ rows / np.outer(lengths, lengths))
     s, V = np.sqrt(np.maximum(squares[::-1], 0.0)), V[:, ::-1]
     inverse = np.where(s > RANK * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
+
+
+def _lengths(A: FloatArray) -> FloatArray:
+    """Return the lengths of columns, by which these are divided; infinite for columns of zeros."""
+    lengths = np.linalg.norm(A, axis=0)
+    return np.where(lengths > ROUNDING * lengths.max(), lengths, np.inf)
 
 
 def weights_of(A: FloatArray, b: FloatArray) -> FloatArray:
@@ -146,23 +156,17 @@ def autocorrelation_time(residual: FloatArray, equations: Sequence[Equations]) -
 
     This many successive samples have the information of one independent sample.
     """
-    counts, begin = [], 0
+    times, begin = [], 0
     for one in equations:
         part = residual[begin : begin + len(one.b)]
-        begin += len(one.b)
-        centred = part - part.mean(axis=0)
-        power = np.square(centred).sum(axis=0)
-        lags = range(1, min(len(part) // 4, int(4.0 * one.rate)))
-        sums = np.zeros(part.shape[1])
-        going = power > 0.0
-        for lag in lags:  # up to the first correlation that is not positive
-            correlation = (centred[lag:] * centred[:-lag]).sum(axis=0) / np.maximum(power, 1e-300)
-            going &= correlation > 0.0
-            if not going.any():
-                break
-            sums += np.where(going, correlation, 0.0)
-        counts.append(float((1.0 + 2.0 * sums).max()))
-    return max(counts)
+        begin += len(part)
+        lags = min(len(part) // 4, int(4.0 * one.rate))
+        for x in (part - part.mean(axis=0)).T:
+            power = max(float(x @ x), 1e-300)
+            correlations = correlate(x, x)[len(x) : len(x) - 1 + lags] / power  # from lag 1 on
+            first = np.flatnonzero(correlations <= 0.0)
+            times.append(1.0 + 2.0 * float(correlations[: first[0] if len(first) else None].sum()))
+    return max(times)
 
 
 class ConsistentEstimate:
@@ -247,22 +251,18 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
     x, each = torque_model.described(), len(JOINT_TERMS)
     rest = b - A @ x
     for j, terms in enumerate(np.moveaxis(joint_columns(A), 1, 0)):
-        lengths = np.linalg.norm(terms, axis=0)
-        lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
-        G = terms.T @ terms / np.outer(lengths, lengths) + 1e-6 * np.eye(each)
         place = torque_model.rigid + each * j
-        x[place : place + each] += _nonnegative(G, terms.T @ rest[:, j] / lengths) / lengths
+        offset = JOINT_TERMS.index("offset")
+        x[place : place + each] += nonnegative(terms, rest[:, j], but=offset)
     return x
 
 
-def _nonnegative(G: FloatArray, g: FloatArray) -> FloatArray:
-    """Return the minimum (p,) of 1/2 y^T G y - g^T y, with y >= 0 except for its last element."""
-    from scipy.optimize import lsq_linear
-
-    L = np.linalg.cholesky(G)  # 1/2 |L^T y - L^-1 g|^2
-    low = np.append(np.zeros(len(g) - 1), -np.inf)
-    y = lsq_linear(L.T, np.linalg.solve(L, g), bounds=(low, np.inf), method="bvls").x
-    return np.asarray(y)
+def nonnegative(A: FloatArray, b: FloatArray, *, but: int) -> FloatArray:
+    """Return the least-squares solution x (p,) of A x = b with x >= 0, ``but`` for one element."""
+    lengths = _lengths(A)
+    low = np.zeros(A.shape[1])
+    low[but] = -np.inf
+    return np.asarray(lsq_linear(A / lengths, b, (low, np.inf), method="bvls").x / lengths)
 
 
 def _rms(x: FloatArray) -> FloatArray:

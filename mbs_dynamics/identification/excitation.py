@@ -194,8 +194,7 @@ class _Search:
         """Return the condition number of the equations, columns of length 1."""
         rows = self._rows(candidate)
         lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-        singular = np.linalg.svd(rows / lengths, compute_uv=False)
-        return float(singular[0] / singular[-1])
+        return float(np.linalg.cond(rows / lengths))
 
     def _feasible(self, candidate: FloatArray) -> FloatArray:
         """Return a candidate at rest at both ends, scaled to the limits of the joints."""

@@ -23,12 +23,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import polar
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
-from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
@@ -115,7 +118,7 @@ def calibrate_touches(
     Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
     """
     known = None if point is None else checks.numbers("point", point, (3,))
-    middle = _poses(model, _positions(model, postures), tip)[:, :3, 3].mean(axis=0)
+    middle = _poses(model, _positions(model, postures)[0], tip)[:, :3, 3].mean(axis=0)
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
         touched = middle + constants if known is None else known
@@ -151,9 +154,8 @@ def calibrate_poses(
             f"qx, qy, qz, qw must be a unit quaternion; its norm is {lengths[row, 0]:.4g} in "
             f"row {row + 1}"
         )
-    rows[:, 3:] /= lengths
-    measured = np.array([se3.pose(so3.from_quaternion(row[3:]), row[:3]) for row in rows])
-    described = _poses(model, _positions(model, postures), link)
+    measured = se3.pose(Rotation.from_quat(rows[:, 3:]).as_matrix(), rows[:, :3])
+    described = _poses(model, _positions(model, postures)[0], link)
     A0, B0 = _hand_eye(measured, described) if camera else (np.eye(4), np.eye(4))
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
@@ -179,7 +181,7 @@ def calibrate_hold(
     def relative(arm: Model, q: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.inv(_poses(arm, q, first)) @ _poses(arm, q, second))
 
-    held = relative(model, _positions(model, postures))[0]
+    held = relative(model, _positions(model, postures)[0])[0]
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
         return _differences(held @ se3.exp(constants), relative(arm, q))
@@ -190,18 +192,16 @@ def calibrate_hold(
 # -- residuals of postures -------------------------------------------------------------------------
 
 
-def _positions(model: Model, postures: TimeSeries) -> FloatArray:
-    """Return the positions (N, n) of all joints; joints without a recording are neutral."""
+def _positions(model: Model, postures: TimeSeries) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the positions (N, n) of all joints, neutral if not recorded, and the recorded joints.
+
+    Rates are not used, and times are not checked.
+    """
     check_arm(model.joints, "postures")
-    recorded = _untimed(postures).of(model)
+    recorded = replace(postures, qd=None, declared=postures.declared | {"t"}).of(model)
     q = np.tile(model.neutral(within_limits=True), (len(recorded), 1))
     q[:, [model.joint_names.index(name) for name in recorded.joints]] = recorded.q
-    return q
-
-
-def _untimed(postures: TimeSeries) -> TimeSeries:
-    """Return postures without rates, whose times are not checked."""
-    return replace(postures, qd=None, declared=postures.declared | {"t"})
+    return q, recorded.joints
 
 
 def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
@@ -211,8 +211,6 @@ def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
 
 def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
     """Return the differences (N, 6) of poses in m: positions, and rotation vectors times LEVER."""
-    from scipy.spatial.transform import Rotation
-
     R = np.swapaxes(np.broadcast_to(measured, C.shape)[:, :3, :3], 1, 2) @ C[:, :3, :3]
     turned = LEVER * Rotation.from_matrix(R).as_rotvec()
     return np.hstack([C[:, :3, 3] - measured[..., :3, 3], turned])
@@ -229,20 +227,14 @@ def _hand_eye(measured: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArr
         for M, K in zip(measured, C, strict=True)
     ]
     solution = np.linalg.svd(np.vstack(rows))[2][-1]
-    R_A, R_B = (_nearest_rotation(x.reshape(3, 3).T) for x in (solution[:9], solution[9:]))
+    blocks = [x.reshape(3, 3).T for x in (solution[:9], solution[9:])]  # of any scale and sign
+    R_A, R_B = (polar(np.sign(np.linalg.det(x)) * x)[0] for x in blocks)
     R_A = R_A.T
     # r_m = R_A (R_C r_B + r_C) + r_A
     lhs = np.vstack([np.hstack([np.eye(3), R_A @ K[:3, :3]]) for K in C])
     rhs = np.concatenate([M[:3, 3] - R_A @ K[:3, 3] for M, K in zip(measured, C, strict=True)])
     r = np.linalg.lstsq(lhs, rhs, rcond=None)[0]
     return se3.pose(R_A, r[:3]), se3.pose(R_B, r[3:])
-
-
-def _nearest_rotation(A: FloatArray) -> FloatArray:
-    """Return the rotation nearest to a matrix (3, 3) of any scale and sign."""
-    A = A * np.sign(np.linalg.det(A))
-    U, _, V = np.linalg.svd(A)
-    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
 
 
 # -- the estimate ----------------------------------------------------------------------------------
@@ -267,7 +259,7 @@ class _Estimation:
         placements: bool,
     ) -> None:
         self.model, self.residuals, self.placements = model, residuals, placements
-        self.q, names = _positions(model, postures), _untimed(postures).of(model).joints
+        self.q, names = _positions(model, postures)
         owners = [body for body in model.bodies if body.joint.mimics is None]
         self.bodies = [body for body in owners if body.joint.name in names]
         self.screws = np.array([body.joint.screw for body in self.bodies])
@@ -303,8 +295,6 @@ class _Estimation:
 
     def fit(self, x: FloatArray, rows: Any, noise: float, loss: str) -> tuple[FloatArray, Any]:
         """Return the estimate from a start x by the postures ``rows``, and its Jacobian."""
-        from scipy.optimize import least_squares
-
         free, prior = self.estimated, self.prior[self.estimated]
 
         def whole(y: FloatArray) -> FloatArray:

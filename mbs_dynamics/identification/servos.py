@@ -23,6 +23,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.estimation import nonnegative
 from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
 from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
@@ -243,8 +244,6 @@ def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any =
 
     ``scaled`` tells that a known load sets the scale.
     """
-    from scipy.optimize import lsq_linear
-
     distances, rows, freedoms = [], [], 0.0
     for part in parts:
         one = part.signals
@@ -257,9 +256,7 @@ def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any =
     every = np.concatenate(distances)
     b, A = every[used], np.vstack(rows)[used]
     scale = np.maximum(np.linalg.norm(A, axis=0) / np.sqrt(len(A)), 1e-12)
-    low = np.zeros(A.shape[1])
-    low[4] = -np.inf  # only the offset may be negative
-    x = lsq_linear(A / scale, b, bounds=(low, np.inf)).x / scale
+    x = nonnegative(A, b, but=4)  # only the offset may be negative
     left = b - A @ x
     freedoms = max(freedoms * len(b) / len(every) - len(x), 1.0)
     variance = float(np.sum(left**2)) / freedoms

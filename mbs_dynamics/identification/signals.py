@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.signal import butter, sosfiltfilt
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.preparation import Stretch
@@ -60,35 +62,15 @@ class Signals(NamedTuple):
 
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
-    """Return columns x (N, ...), sampled at ``rate`` per second, below a frequency in Hz."""
-    changing = np.asarray((x != x[:1]).any(axis=0))
-    smooth: FloatArray = x.copy()
-    smooth[:, changing] = _smooth(x[:, changing], rate, cutoff, 0)[0]
-    return smooth
-
-
-def _smooth(x: FloatArray, rate: float, cutoff: float, rates: int) -> list[FloatArray]:
-    """Return columns x (N, m) below a frequency in Hz, and their first ``rates`` derivatives.
+    """Return columns x (N, ...), sampled at ``rate`` per second, below a frequency in Hz.
 
     Beyond both ends the columns are extended by reflection in their end points.
     """
-    count = len(x)
-    slope = (x[-1] - x[0]) / (count - 1)
-    line = x[0] + np.outer(np.arange(count), slope)
-    beyond = min(count - 1, math.ceil(BEYOND * rate / cutoff))
-    least = count + 2 * beyond
-    length = min(m * 2 ** math.ceil(math.log2(least / m)) for m in (1, 3, 5, 9, 15))  # fast FFT
-    pads = (beyond, length - count - beyond), (0, 0)
-    waves = np.fft.rfft(np.pad(x - line, pads, mode="reflect", reflect_type="odd"), axis=0)
-    f = np.fft.rfftfreq(length, 1.0 / rate)[:, None]
-    if cutoff < PASSED * rate:
-        ratio = np.tan(np.pi * f / rate) / np.tan(np.pi * cutoff / rate)
-        waves /= 1.0 + ratio ** (2 * ORDER)
-    results = []
-    for known in (line, rate * slope, 0.0)[: 1 + rates]:
-        results.append(known + np.fft.irfft(waves, length, axis=0)[beyond : beyond + count])
-        waves = 2j * np.pi * f * waves
-    return results
+    if cutoff >= PASSED * rate:
+        return np.array(x)
+    sections = butter(ORDER, cutoff, fs=rate, output="sos")
+    beyond = min(len(x) - 1, math.ceil(BEYOND * rate / cutoff))
+    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=beyond))
 
 
 def rate_of(series: TimeSeries) -> float:
@@ -132,11 +114,14 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
             f"{t[-1] - t[0]:.3g} s are too short for a cutoff frequency of {cutoff:.3g} Hz; "
             f"at least {least:.3g} s are needed, and ten are better"
         )
-    q, qd, qdd = _smooth(series.q, rate, cutoff, 2)
+    q = low_pass(series.q, rate, cutoff)
+    spline = make_interp_spline(t, q, k=5)
+    qd, qdd = spline(t, 1), spline(t, 2)
     if series.qd is not None:
         measured = np.isfinite(series.qd).all(axis=0)
         rates = np.where(measured, series.qd, 0.0)
-        smoothed, slope = _smooth(rates, rate, cutoff, 1)
+        smoothed = low_pass(rates, rate, cutoff)
+        slope = make_interp_spline(t, smoothed, k=5)(t, 1)
         quieter = measured & (
             _noise(rates, smoothed, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.common_masses import CHANCE, ROUNDING, by_chance
+from mbs_dynamics.identification.common_masses import CHANCE, ROUNDED, ROUNDING, by_chance
 from mbs_dynamics.identification.torque_evidence import (
     EXPLAINED,
     LACKING,
@@ -280,6 +280,11 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {held} throughout, "
             "although the load changes"
         )
+    still = torques.joint_terms is None
+    if still and np.ptp(torques.gravity, axis=0).max() <= ROUNDED * np.abs(torques.gravity).max():
+        raise TimeSeriesError(
+            f"{name}: gravity torques are the same in all poses, so that these show no masses"
+        )
     evidence = Evidence(torques)
     torques = evidence.torques
     for check in CHECKS:
@@ -324,19 +329,21 @@ def check_ranges(name: str, declared: Torques, others: Torques, meaning: str) ->
         )
 
 
-def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: FloatArray) -> None:
+def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: FloatArray) -> bool:
     """Raise TimeSeriesError for torques that have the weight of a load but not that of the arm.
 
     ``tau`` (N, k) are torques without inertial ones, ``load`` (N, k, p) the columns of a load on
     the link and of joint terms. The described gravity torques g (N, k) are fitted with a factor
     beside these columns. A factor near zero means that the driver subtracts the weight of the arm.
+    Returns whether the two can be told apart; they cannot if these columns explain the gravity
+    torques of the arm.
     """
     columns = scaled(load.reshape(g.size, -1))
     both = np.column_stack([g.ravel(), tau.ravel()])
     rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
     freedom, size = g.size - columns.shape[1] - 1, float(rest @ rest)
     if freedom <= 0 or size <= NOT_OF_LOAD**2 * np.square(g).sum():
-        return  # a load alone explains the gravity of the arm as well
+        return False
     share = float(left @ rest) / size
     deviation = float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))
     if abs(share) + CERTAIN * deviation < LACKING:
@@ -345,6 +352,7 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
             "the described weight of the arm is in them: they are without gravity. This driver "
             "subtracts gravity, so that masses cannot be identified"
         )
+    return True
 
 
 def _common(ratios: FloatArray) -> float:

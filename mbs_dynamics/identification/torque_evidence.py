@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.common_masses import (
     CHANCE,
+    ROUNDED,
     ROUNDING,
     CommonMasses,
     Explained,
@@ -93,7 +94,7 @@ class Evidence:
 
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
-        torques = torques.part(step, ~swings_freely(torques))
+        torques = torques.part(step, ~(swings_freely(torques) | under_constant_weight(torques)))
         self.torques, self.at_rest = torques, torques.joint_terms is None
         self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
         count, k = torques.measured.shape
@@ -222,7 +223,16 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     if not silent.any():
         return silent
     left = without_joint_terms(torques, torques.described).std(axis=0)
-    return np.asarray(silent & (left < FREE * torques.gravity.std(axis=0)))
+    return np.asarray(silent & (left <= FREE * torques.gravity.std(axis=0)))
+
+
+def under_constant_weight(torques: Torques) -> NDArray[np.bool_]:
+    """Return a mask (k,) of joints at rest with the same gravity torque in all poses, as vertical
+    rails have. An offset explains it.
+    """
+    least = np.abs(torques.gravity).min(axis=0)
+    constant = np.ptp(torques.gravity, axis=0) <= ROUNDED * least
+    return np.asarray(constant & (torques.joint_terms is None) & (least > 0.0))
 
 
 def none_explain(evidence: Evidence, share: float) -> bool:

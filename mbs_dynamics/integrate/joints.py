@@ -35,7 +35,7 @@ from mbs_dynamics.algorithms import (
     momenta,
     potential_energy,
 )
-from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
+from mbs_dynamics.algorithms.configurations import displaced, of_joints
 from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, newton_euler
 from mbs_dynamics.checks import FloatArray
@@ -67,6 +67,7 @@ from mbs_dynamics.integrate.stepper import STEPS, Step, steps_per_decay
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import checked_positions, position_names, velocity_names
 from mbs_dynamics.model.model import Model, body_wrenches
+from mbs_dynamics.model.subgroup import Subgroup
 from mbs_dynamics.representation.tree import Tree
 
 METHODS = (*STEPS, "dormand_prince", "implicit_midpoint")
@@ -124,15 +125,15 @@ def midpoint(
         weight = 2.0 * weight_of_end(steps_per_decay(model, q, joints[0], h))
         known, damping = (weight - 1.0) * joints[0] * qd, weight * joints[0]
     half = (0.5 * h) * v
-    qm, p = displaced(model, q, half), transported(model, half, p)
+    qm, p = displaced(model, q, half), of_joints(model, Subgroup.transported, half, p)
     # the rate of the momenta M v is C^T v plus the applied forces
     f = np.asarray(coriolis_matrix(model, qm, v)).T @ v + effort + known
     f = f - newton_euler(model, qm, rest, rest, "body_fixed", Loads(wrenches))
-    if states.flat:  # p turns with the bodies in `transported`
-        f = f - momentum_rates(model, v, momentum(model, qm, v))
+    if states.flat:  # p turns with the bodies in Subgroup.transported
+        f = f - of_joints(model, Subgroup.momentum_rates, v, momentum(model, qm, v))
     following = solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
     p = p + h * f if joints is None else 2.0 * momentum(model, qm, v) - p
-    q, p = displaced(model, q, h * v), transported(model, half, p)
+    q, p = displaced(model, q, h * v), of_joints(model, Subgroup.transported, half, p)
     return {"v": following, "x": states.joined(q, solve_mass(model, q, p), p, v)}
 
 

@@ -40,12 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import (
-    displaced,
-    forward_dynamics,
-    inverse_mass_matrix,
-    mass_matrix,
-)
+from mbs_dynamics.algorithms import displaced, forward_dynamics, inverse_mass_matrix, mass_matrix
 from mbs_dynamics.algorithms.factorization import factorize, locked_inertias
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import factorial
-from typing import Any
 
 from mbs_dynamics.compiler import cos, less, select, sin, sqrt
-
-Scalar = Any
-"""A float, an array of floats, or a traced symbol."""
+from mbs_dynamics.lie.arrays import Array
 
 TERMS = 11
 """Terms of each power series; the next one is below 1e-19 at the threshold angle of one."""
@@ -26,11 +23,11 @@ def _alternating(start: int) -> list[float]:
 
 
 def _joined(
-    closed: Callable[[Scalar, Scalar], Scalar], series: list[float], threshold: float
-) -> Callable[[Scalar], Scalar]:
+    closed: Callable[[Array, Array], Array], series: list[float], threshold: float = 1.0
+) -> Callable[[Array], Array]:
     """Return a function of x = angle^2 from ``closed(x, angle)`` and the series in x."""
 
-    def function(x: Scalar) -> Scalar:
+    def function(x: Array) -> Array:
         small = less(x, threshold)
         safe = select(small, 1.0, x)  # keeps the closed form finite where it is not selected
         power = series[-1] + 0.0 * x
@@ -41,22 +38,21 @@ def _joined(
     return function
 
 
-sinc = _joined(lambda x, a: sin(a) / a, _alternating(1), 1.0)
+sinc = _joined(lambda x, a: sin(a) / a, _alternating(1))
 """sin(a) / a of x = a^2."""
 
-cosc = _joined(lambda x, a: 2.0 * sin(0.5 * a) * sin(0.5 * a) / x, _alternating(2), 1.0)
+cosc = _joined(lambda x, a: 2.0 * sin(0.5 * a) * sin(0.5 * a) / x, _alternating(2))
 """(1 - cos(a)) / a^2 of x = a^2."""
 
-sinc3 = _joined(lambda x, a: (a - sin(a)) / (x * a), _alternating(3), 1.0)
+sinc3 = _joined(lambda x, a: (a - sin(a)) / (x * a), _alternating(3))
 """(a - sin(a)) / a^3 of x = a^2."""
 
-cosc4 = _joined(lambda x, a: (0.5 * x + cos(a) - 1.0) / (x * x), _alternating(4), 1.0)
+cosc4 = _joined(lambda x, a: (0.5 * x + cos(a) - 1.0) / (x * x), _alternating(4))
 """(a^2/2 + cos(a) - 1) / a^4 of x = a^2."""
 
 sinc5 = _joined(
     lambda x, a: (2.0 * a - 3.0 * sin(a) + a * cos(a)) / (2.0 * x * x * a),
     [(-1) ** k * (k + 1) / factorial(2 * k + 5) for k in range(TERMS)],
-    1.0,
 )
 """(2a - 3 sin(a) + a cos(a)) / (2 a^5) of x = a^2."""
 

@@ -19,7 +19,7 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.values import Value
 
 GROUND = -1
-"""The parent of a root. Lists per body keep one entry more, the last, for the ground: ``V[-1]``."""
+"""Parent of a root. Lists per body have one more entry, the last, for the ground: ``V[-1]``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +35,16 @@ class Body(Value):
     inertia: Inertia
     """In the frame of the body, links merged into it included."""
     on: str | None = None
-    """Link of the parent from which its joint starts; None means the link that names the parent."""
+    """Link of the parent that carries the joint; None means the link that names the parent."""
 
     def __post_init__(self) -> None:
-        if np.asarray(self.home_rel).dtype != object:  # symbols where it is an input
+        if np.asarray(self.home_rel).dtype != object:  # symbols if the placement is an input
             C = checks.pose(f"reference pose of body {self.name!r}", self.home_rel)
             object.__setattr__(self, "home_rel", checks.snap(C))
 
 
 def add_inertia(bodies: list[Body], i: int, inertia: Inertia) -> None:
-    """Add the inertia of a merged link to body i of a list; that on the ground does not count."""
+    """Add the inertia of a merged link to body i of a list, unless i is the ground."""
     if i != GROUND:
         bodies[i] = replace(bodies[i], inertia=bodies[i].inertia + inertia)
 
@@ -75,7 +75,7 @@ class Frames(dict[str, Frame]):
 def with_poses(
     bodies: Sequence[Body], frames: Mapping[str, Frame], poses: Mapping[str, Any]
 ) -> tuple[tuple[Body, ...], Mapping[str, Frame]]:
-    """Return bodies and frames, those in ``poses`` with other B_i or placements (4, 4).
+    """Return bodies and frames with the B_i or placements (4, 4) that ``poses`` has for them.
 
     Poses are numbers or symbols.
     """
@@ -113,11 +113,11 @@ class FixedJoint(NamedTuple):
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:
     """Return the fixed joint above a link."""
-    links = frozenset(name for name in frames if child in chain(frames, name))
+    links = [name for name in frames if child in chain(frames, name)]
     inertia = Inertia.zero()
     for name in links:
         inertia = inertia + link_inertia(bodies, frames, name)
-    return FixedJoint(frames[child], links, inertia)
+    return FixedJoint(frames[child], frozenset(links), inertia)
 
 
 def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:
@@ -130,7 +130,7 @@ def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:
 
 
 def start_of(bodies: Sequence[Body], i: int) -> str | None:
-    """Return the link from which the joint of body i starts; None for a nameless ground."""
+    """Return the link that carries the joint of body i; None for a ground without a name."""
     body = bodies[i]
     return bodies[body.parent].name if body.on is None and body.parent != GROUND else body.on
 
@@ -138,7 +138,7 @@ def start_of(bodies: Sequence[Body], i: int) -> str | None:
 def link_inertia(bodies: Sequence[Body], frames: Mapping[str, Frame], link: str) -> Inertia:
     """Return the inertia of a single link, in the frame of its body.
 
-    For the link that names the body it is that of the body without the merged links.
+    For the link that names the body it is the inertia of the body minus those of merged links.
     """
     frame = frames[link]
     if frame.body == GROUND or link != bodies[frame.body].name:

@@ -11,11 +11,11 @@ from mbs_dynamics.locks import Lock
 
 
 class Compiled:
-    """Kernels of a model; those compiled are shared by models that differ in gravity or loads."""
+    """Kernels of a model, shared by models that differ only in gravity, loads and the like."""
 
     def __init__(self, others: Compiled | None = None) -> None:
         self.kernels: dict[Any, Any] = {} if others is None else others.kernels
-        """Compiled kernels, for any gravity and loads, and other results that need neither."""
+        """Kernels, which take gravity and loads as inputs, and results that depend on neither."""
         self.lock: Any = Lock() if others is None else others.lock
         """Held during compilation, so that no two threads compile the same."""
         self.with_defaults: dict[Any, Any] = {}

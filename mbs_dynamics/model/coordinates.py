@@ -52,9 +52,7 @@ def properties_of(joints: Sequence[Joint], n: int) -> dict[str, FloatArray]:
             effort[k] = stated.effort
         if joint.ratio == 0.0:  # it does not move
             continue
-        low = -math.inf if stated.lower is None else stated.lower
-        high = math.inf if stated.upper is None else stated.upper
-        ends = [(end - joint.offset) / joint.ratio for end in (low, high)]
+        ends = [(end - joint.offset) / joint.ratio for end in stated.range]
         if joint.ratio < 0.0:
             ends.reverse()
         lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
@@ -121,19 +119,20 @@ def _names(sizes: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     return tuple(x if n == 1 else f"{x}[{k}]" for x, n in sizes for k in range(n))
 
 
+def position_slices(joints: Sequence[Joint]) -> list[tuple[Joint, slice]]:
+    """Return each joint with its slice of q (nq,)."""
+    ends = np.cumsum([joint.nq for joint in joints], dtype=int).tolist()
+    return [(joint, slice(end - joint.nq, end)) for joint, end in zip(joints, ends, strict=True)]
+
+
 def single_coordinates(joints: Sequence[Joint]) -> FloatArray:
     """Return (m, 2) int: indices of position and velocity of joints with one degree of freedom."""
-    ends = np.cumsum([joint.nq for joint in joints]).tolist()
-    rows = [
-        (end - 1, joint.coordinate)
-        for joint, end in zip(joints, ends, strict=True)
-        if joint.nv == 1
-    ]
+    rows = [(at.start, x.coordinate) for x, at in position_slices(joints) if x.nv == 1]
     return np.array(rows, dtype=int).reshape(-1, 2)
 
 
 def with_singles(joints: Sequence[Joint], q: FloatArray, values: FloatArray) -> FloatArray:
-    """Set the entries of q (nq,) that are single coordinates to those of values (n,); return q."""
+    """Write values (n,) of joints with one degree of freedom to q (nq,), and return q."""
     at, k = single_coordinates(joints).T
     q[at] = values[k]
     return q
@@ -170,10 +169,9 @@ def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> Float
     one by more than 1e-3.
     """
     positions = checks.numbers(name, q, (sum(joint.nq for joint in joints),), batch=True)
-    end = 0
-    for joint in joints:
-        end += joint.nq
+    for joint, at in position_slices(joints):
         if joint.group.has_quaternion:
+            end = at.stop
             turn = positions[..., end - 4 : end]
             length = np.linalg.norm(turn, axis=-1, keepdims=True)
             wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE

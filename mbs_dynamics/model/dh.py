@@ -25,8 +25,8 @@ adds q_i to theta, a prismatic one adds it to d; the rods of a prismatic link ha
 q_i = 0.
 
 In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
-i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
-``com`` there, or is a point at the origin.
+i: B_i is the transformation above. Only the classical convention has the two rods; here the mass is
+at ``com`` or, without one, a point at the origin.
 """
 
 from __future__ import annotations
@@ -196,12 +196,9 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
         raise ModelError(f"{where} has an inertia_at_com without a com")
     if row.com is None and not modified:
         return link_inertia(row)
-    com = np.zeros(3) if row.com is None else checks.numbers(f"com of {where}", row.com, (3,))
-    tensor = np.zeros((3, 3))
-    if row.inertia_at_com is not None:
-        given = row.inertia_at_com
-        tensor = checks.numbers(f"inertia_at_com of {where}", given, (3, 3))
-    return Inertia.from_com(row.mass, com, tensor).transformed(shape)
+    com = np.zeros(3) if row.com is None else row.com
+    tensor = np.zeros((3, 3)) if row.inertia_at_com is None else row.inertia_at_com
+    return Inertia.from_com(row.mass, com, tensor, f" of {where}").transformed(shape)
 
 
 def _Rx_Tx(row: DHRow) -> FloatArray:
@@ -232,11 +229,11 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     checks.one_of(f"the kind of {argument}", row.kind, SCREWS)
     values = row._asdict()
     for field, value in values.items():
-        if field not in NOT_NUMBERS and not (value is None and field in OPTIONAL):
-            values[field] = checks.number(f"{field} of {argument}", value)
-    for field in NOT_NEGATIVE:
-        if values[field] is not None and values[field] < 0.0:
-            raise ModelError(f"{field} of {argument} must not be negative; got {values[field]:g}")
+        if field in NOT_NUMBERS or (value is None and field in OPTIONAL):
+            continue
+        values[field] = x = checks.number(f"{field} of {argument}", value)
+        if x < 0.0 and field in NOT_NEGATIVE:
+            raise ModelError(f"{field} of {argument} must not be negative; got {x:g}")
     if not values["gear_ratio"]:
         raise ModelError(f"gear_ratio of {argument} must not be 0; 1 is a motor without gear")
     if row.position_limits is not None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +16,10 @@ from mbs_dynamics.model.coordinates import contradictions, is_continuous, proper
 from mbs_dynamics.model.joint import Joint
 
 MAX_ANGLE = 8.0 * math.pi
-"""Angle in rad beyond which a limit may be one in degrees."""
+"""Angle in rad beyond which a limit is likely in degrees."""
 
 SINGULAR_TOLERANCE = 1e-13
-"""Inertia along a joint, relative to the largest of all that it moves, that counts as none."""
+"""Inertia along a joint, relative to the largest entry of what it moves, that counts as zero."""
 
 SINGULAR = "the mass matrix is singular"
 """End of messages about joints that move no inertia."""
@@ -45,27 +45,27 @@ class Description(NamedTuple):
     bodies: tuple[Body, ...]
     gravity: ArrayLike
     frames: Mapping[str, Frame]
-    diagnostics: Sequence[Diagnostic]
+    diagnostics: Iterable[Diagnostic]
 
 
-def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Diagnostic]:
-    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates.
+def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> Iterator[Diagnostic]:
+    """Yield diagnostics of the inertias of bodies, and of the joints that own coordinates.
 
     ``if_massless`` is the severity if no body has mass: a note for bodies given by a program.
     """
-    diagnostics = []
     inertias = [body.inertia for body in bodies]
     massless = bool(bodies) and not any(each.mass or each.tensor.any() for each in inertias)
     if massless:
         message = f"nothing that moves has mass or inertia: for kinematics only, since {SINGULAR}"
-        diagnostics.append(Diagnostic("the robot", message, if_massless))
+        yield Diagnostic("the robot", message, if_massless)
     for body in bodies:
         link = f"link {body.name!r}"
-        diagnostics += [Diagnostic(link, message) for message in body.inertia.violations()]
+        for message in body.inertia.violations():
+            yield Diagnostic(link, message)
         if body.inertia.mass == 0.0 and not massless:
-            diagnostics.append(Diagnostic(link, "moves but has no mass of its own", "note"))
+            yield Diagnostic(link, "moves but has no mass of its own", "note")
     if not massless:
-        diagnostics += _singular(bodies)
+        yield from _singular(bodies)
     joints = [body.joint for body in bodies]
     owners = [joint for joint in joints if joint.mimics is None]
     limits = properties_of(joints, sum(joint.nv for joint in owners))
@@ -74,31 +74,30 @@ def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Di
     for joint in owners:
         subject, effort = f"joint {joint.name!r}", joint.limits.effort
         if joint.coordinate in contradicted:
-            diagnostics.append(Diagnostic(subject, contradicted[joint.coordinate]))
+            yield Diagnostic(subject, contradicted[joint.coordinate])
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
-            diagnostics.append(Diagnostic(subject, f"has {stated}", "note"))
+            yield Diagnostic(subject, f"has {stated}", "note")
     endless = is_continuous(owners, lower, upper)
     leaders = {joint.name for joint, is_endless in zip(owners, endless, strict=True) if is_endless}
     for joint in joints:
         subject = f"joint {joint.name!r}"
         for message in (stopping_speed(joint), stopping_effort(joint)):
             if message:
-                diagnostics.append(Diagnostic(subject, message, "note"))
+                yield Diagnostic(subject, message, "note")
         # whether it is at the same place after each turn of its leader
         periodic = joint.ratio == 0.0 or (joint.is_periodic and float(joint.ratio).is_integer())
         if joint.mimics in leaders and not periodic:
-            message = (
+            yield Diagnostic(
+                subject,
                 f"mimics {joint.mimics!r}, which has no limits, with the ratio {joint.ratio:g}: "
                 f"its position depends on the turns of {joint.mimics!r}, which a driver that "
-                "reports angles within one turn does not count"
+                "reports angles within one turn does not count",
             )
-            diagnostics.append(Diagnostic(subject, message))
-    return diagnostics
 
 
 def stopping_speed(joint: Joint) -> str:
-    """Return that the velocity limit of a joint allows no motion; empty if it does."""
+    """Return a message if the velocity limit of a joint allows no motion, else an empty text."""
     velocity = joint.limits.velocity
     if velocity is None or velocity > 0.0 or joint.nv > 1:
         return ""
@@ -106,7 +105,7 @@ def stopping_speed(joint: Joint) -> str:
 
 
 def stopping_effort(joint: Joint) -> str:
-    """Return that soft limits allow a joint no effort; empty if they do."""
+    """Return a message if soft limits allow a joint no effort, else an empty text."""
     gain = joint.limits.soft_gain
     if gain is None or gain > 0.0 or joint.nv > 1:
         return ""
@@ -117,9 +116,9 @@ def stopping_effort(joint: Joint) -> str:
 
 
 def _singular(bodies: Sequence[Body]) -> Iterator[Diagnostic]:
-    """Yield a warning for each coordinate that moves no inertia at random positions, or rotor."""
+    """Yield a warning for each coordinate that moves neither a rotor nor, anywhere, inertia."""
     rng = np.random.default_rng(0)
-    moved = [body.inertia for body in bodies]  # of all that the joint of a body moves
+    moved = [body.inertia for body in bodies]  # by the joint of each body
     for i, body in reversed(list(enumerate(bodies))):
         if body.parent != GROUND:
             pose = body.home_rel @ body.joint.motion(rng.uniform(-1.0, 1.0, body.joint.nq))

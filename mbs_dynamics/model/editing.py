@@ -17,15 +17,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
-from mbs_dynamics.model.body import (
-    GROUND,
-    Body,
-    Frame,
-    add_inertia,
-    chain,
-    link_inertia,
-    start_of,
-)
+from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia, chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.payloads import Payloads
 
@@ -43,8 +35,8 @@ def attached(
 ) -> Parts:
     """Return a mechanism with a tool whose ground is fixed at a placement (4, 4) in a frame.
 
-    ``first`` is the index of the first velocity of the tool's joints. The inertia of links fixed to
-    the tool's ground is that of the body.
+    ``first`` is the index of the first velocity of the tool's joints. Links fixed to the tool's
+    ground add their inertia to the body of the frame.
     """
     start, at = len(parts.bodies), to.placement @ placement
     bodies, frames = list(parts.bodies), dict(parts.frames)
@@ -99,8 +91,7 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
         joint = joints[name]
         if joint.mimics is not None:
             raise ModelError(f"joint {name!r} mimics {joint.mimics!r}: lock that one")
-        low = -np.inf if joint.limits.lower is None else joint.limits.lower
-        high = np.inf if joint.limits.upper is None else joint.limits.upper
+        low, high = joint.limits.range
         if joint.nv == 1 and not low <= q[0] <= high:
             message = (
                 f"joint {name!r} is locked at {q[0]:g}, outside its limits {low:g} to {high:g}"
@@ -112,7 +103,7 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
     free.sort(key=lambda joint: joint.coordinate)
     starts = np.cumsum([0, *(joint.nv for joint in free)]).tolist()
     renumbered = {joint.coordinate: k for joint, k in zip(free, starts[:-1], strict=True)}
-    places: list[tuple[int, FloatArray]] = []  # of each former body: the body it is on, its pose
+    places: list[tuple[int, FloatArray]] = []  # for each former body: its new body, its pose there
     bodies: list[Body] = []
     frames = dict(parts.frames)
     for i, body in enumerate(parts.bodies):

@@ -44,8 +44,8 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool
 
     Bodies in ``keep_frames`` keep their frames, for wrenches and payloads that are given there.
     Payloads stay on their bodies. Joint wrenches, twists and momenta of bodies are not those of the
-    original; named frames remain on bodies of ``keep_frames`` alone. Without ``regroup`` bodies
-    have their inertias, and the model its energies and total momentum.
+    original, and named frames of bodies beyond ``keep_frames`` are left out. Without ``regroup``
+    bodies keep their inertias, and the model its energies and total momentum.
     """
     keep = set(keep_frames)
     turned = model if len(keep) == model.nb else _with_frames_on_axes(model, keep)

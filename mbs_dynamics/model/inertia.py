@@ -46,21 +46,24 @@ class Inertia(Value):
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @classmethod
-    def from_com(cls, mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> Inertia:
+    def from_com(
+        cls, mass: float, com: ArrayLike, inertia_at_com: ArrayLike, of: str = ""
+    ) -> Inertia:
         """Return the inertia from mass, centre of mass (3,) and tensor (3, 3) about that centre.
 
         The axes of ``inertia_at_com`` are those of the frame. The parallel-axis theorem is Theta =
         Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics). Raises ArgumentError for wrong
         shapes and non-finite numbers, ModelError for a negative mass or a tensor that is not
-        symmetric. :meth:`violations` checks whether the tensor is positive semidefinite.
+        symmetric; ``of``, such as ``" of table[0]"``, follows the name of the argument in their
+        messages. :meth:`violations` checks whether the tensor is positive semidefinite.
         """
-        m = checks.number("mass", mass)
-        d = checks.numbers("com", com, (3,))
-        Theta_c = checks.numbers("inertia_at_com", inertia_at_com, (3, 3))
+        m = checks.number(f"mass{of}", mass)
+        d = checks.numbers(f"com{of}", com, (3,))
+        Theta_c = checks.numbers(f"inertia_at_com{of}", inertia_at_com, (3, 3))
         if m < 0.0:
-            raise ModelError(f"mass must not be negative; got {m:g} kg")
+            raise ModelError(f"mass{of} must not be negative; got {m:g} kg")
         if np.abs(Theta_c - Theta_c.T).max() > SEMIDEFINITE_TOLERANCE * np.abs(Theta_c).max():
-            raise ModelError(f"inertia_at_com must be symmetric; got {Theta_c.tolist()}")
+            raise ModelError(f"inertia_at_com{of} must be symmetric; got {Theta_c.tolist()}")
         d_hat = so3.hat(d)
         return cls(m, m * d, 0.5 * (Theta_c + Theta_c.T) - m * d_hat @ d_hat)
 
@@ -178,21 +181,20 @@ class Inertia(Value):
         return self.rotated(C[:3, :3]).shifted(C[:3, 3])
 
     def violations(self) -> list[str]:
-        """Return the violations of physical laws, the worst first; empty for a possible body."""
-        messages = []
+        """Return the worst violation of physical laws as a list; empty for a possible body."""
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
         slack = SEMIDEFINITE_TOLERANCE * max(
             float(np.abs(self.tensor).max()), float(np.abs(self.tensor_at_com).max())
         )
         moments = f"{lowest:.4g}, {middle:.4g}, {highest:.4g} kg m^2"
         if lowest < -slack - 1e-15:
-            messages.append(f"inertia is not positive semidefinite (principal moments {moments})")
-        elif highest > lowest + middle + slack + 1e-15:
-            messages.append(
+            return [f"inertia is not positive semidefinite (principal moments {moments})"]
+        if highest > lowest + middle + slack + 1e-15:
+            return [
                 "inertia breaks the triangle inequality: no distribution of mass has the "
                 f"principal moments {moments}"
-            )
-        return messages
+            ]
+        return []
 
 
 def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> FloatArray:
@@ -203,8 +205,6 @@ def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> F
     ArgumentError for wrong shapes or non-finite numbers, ModelError for a negative mass or an
     inertia that is not symmetric and positive semidefinite.
     """
-    inertia = Inertia.from_com(mass, com, inertia_at_com)
-    for message in inertia.violations():
-        if "semidefinite" in message:
-            raise ModelError(f"inertia_at_com: {message}")
-    return np.asarray(inertia.matrix())
+    M = np.asarray(Inertia.from_com(mass, com, inertia_at_com).matrix())
+    Inertia.from_matrix(M, "inertia_at_com")  # positive semidefinite
+    return M

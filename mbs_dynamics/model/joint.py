@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,12 @@ class Limits(NamedTuple):
     soft_gain: float | None = None
     """``k_velocity`` of the URDF's ``safety_controller``: efforts may be at most this gain times
     the difference of a speed from its limit, where a soft limiter is in force. 0 allows none."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lower and the upper position limit; infinite if not stated."""
+        low, high = self.lower, self.upper
+        return -inf if low is None else low, inf if high is None else high
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +141,13 @@ def one_screw(owner: str, screw: Any) -> Subgroup:
     X = checks.numbers(f"screw of {owner}", screw, (6,))
     axis = X[:3] if X[:3].any() else X[3:]
     X = checks.snap(X / checks.unit_length(f"the axis of {owner}", axis))
-    kind = {0.0: "revolute", float("inf"): "prismatic"}.get(pitch_of(X), "screw")
+    kind = {0.0: "revolute", inf: "prismatic"}.get(pitch_of(X), "screw")
     return Subgroup(kind, X[:, None])
 
 
 def pitch_of(X: FloatArray) -> float:
     """Return the pitch of a screw (6,), zero if it is rounding and infinite for a translation."""
     if not X[:3].any():
-        return float("inf")
+        return inf
     h = float(X[:3] @ X[3:])
     return h if abs(h) > checks.SNAP_TOLERANCE else 0.0

@@ -2,24 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints of any kind in trees of bodies: Mueller (kinematics), Tables 1 and 2, and Remark 4.
 
-A joint generates a subgroup of motions, with screws Z_1, ..., Z_k in the joint frame:
-:mod:`mbs_dynamics.model.subgroup` lists the kinds, with their configurations and velocities.
-
-==================  ============  ==================================================================
-kind                takes         screws in order
-==================  ============  ==================================================================
-revolute            axis          rotation
-prismatic           axis          translation
-screw               axis, pitch   rotation with translation
-planar_translation  axes          translations x, y
-cylindrical         axis          translation, rotation
-translation         axes          translations x, y, z
-spherical                         rotations x, y, z
-planar              axis          rotation z, translations x, y
-planar_screw        axis, pitch   rotation z with translation, translations x, y
-schoenflies         axis          rotation z, translations x, y, z
-free                              rotations x, y, z, translations x, y, z
-==================  ============  ==================================================================
+A joint generates a subgroup of motions, with screws Z_1, ..., Z_k in the joint frame: :data:`KINDS`
+lists the kinds, and :mod:`mbs_dynamics.model.subgroup` their configurations and velocities.
 
 Directions are the axes of the joint frame. Where a kind takes an ``axis``, that is z, and x is the
 projection onto its normal plane of the axis of the joint frame that follows, cyclically, the one
@@ -62,7 +46,10 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "schoenflies": (("axis",), ("rz", "x", "y", "z")),
     "free": ((), ("rx", "ry", "rz", "x", "y", "z")),
 }
-"""Arguments of :func:`joint` for each kind, and its screws: rotations about, or along, an axis."""
+"""Arguments of :func:`joint` for each kind, and its screws in order.
+
+``x``, ``y`` and ``z`` are translations along these axes, ``rx``, ``ry`` and ``rz`` rotations about
+them, with a translation of ``pitch`` per radian if the kind takes one."""
 
 
 def joint(
@@ -72,7 +59,7 @@ def joint(
     axes: ArrayLike | None = None,
     pitch: float | None = None,
 ) -> Subgroup:
-    """Return the motion of a joint of this kind; see the table in this module.
+    """Return the motion of a joint of this kind; see :data:`KINDS`.
 
     :param kind: one of :data:`KINDS`.
     :param axis: (3,) unit vector in the joint frame, its z axis if None.

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of MJCF, through MuJoCo's own compiler.
+"""Models from MJCF, read by MuJoCo's own compiler.
 
-Joints and velocities are in MuJoCo's order. Of each joint:
+Joints and velocities are in MuJoCo's order. Positions and velocities of a joint are:
 
 =========  ==================================  =====================================================
 joint      MuJoCo                              here
@@ -46,8 +46,8 @@ from mbs_dynamics.output_files import missing_file
 UNSUPPORTED = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
 """Elements beyond trees of rigid bodies, and what they are."""
 
-JOINTS = ("hinge", "slide", "ball", "free")
-"""MuJoCo's joints."""
+JOINTS = ("free", "ball", "slide", "hinge")
+"""MuJoCo's joints by their number, ``mjtJoint``."""
 
 XYZW = (1, 2, 3, 0)
 """Entries of a quaternion of MuJoCo in the order of this package."""
@@ -112,7 +112,6 @@ class Assembly:
 
     def __init__(self, mujoco: Any, m: Any) -> None:
         self.mujoco, self.m = mujoco, m
-        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in JOINTS}
         self.bodies: list[Body] = []
         self.frames = {"world": Frame("world", GROUND, np.eye(4))}
         self.at = [self.frames["world"]]
@@ -122,7 +121,7 @@ class Assembly:
         self.joint_names = {self.name("joint", k) for k in range(m.njnt)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
-        """Return the bodies and frames, or raise ModelError for what no tree has."""
+        """Return the bodies and frames; raise ModelError for elements beyond trees."""
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
@@ -151,7 +150,7 @@ class Assembly:
         on, pose = self.at[m.body_parentid[i]], pose_of(m.body_pos[i], m.body_quat[i])
         R = pose_of(np.zeros(3), m.body_iquat[i])[:3, :3]
         tensor = R @ np.diag(m.body_inertia[i]) @ R.T
-        inertia = Inertia.from_com(m.body_mass[i], m.body_ipos[i], 0.5 * (tensor + tensor.T))
+        inertia = Inertia.from_com(m.body_mass[i], m.body_ipos[i], tensor)
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
         home, parent = on.placement @ pose, on.body
         if not count:
@@ -180,9 +179,9 @@ class Assembly:
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
-        """Return a joint and the pose of its body at position zero relative to what carries it."""
+        """Return joint k, and the pose of its body relative to the parent at position zero."""
         m, name = self.m, self.name("joint", k)
-        subject, kind = f"joint {name!r}", self.kinds[int(m.jnt_type[k])]
+        subject, kind = f"joint {name!r}", JOINTS[m.jnt_type[k]]
         at, e = m.jnt_pos[k], m.jnt_axis[k]
         if kind == "free":
             group, home = joints.joint("free"), np.eye(4)
@@ -207,7 +206,7 @@ class Assembly:
                     f"{subject}: the linear armature of a free joint must be the same for all "
                     f"axes; got {armature[3:].tolist()}"
                 )
-            if armature[3]:  # constant in the world there, in the body here
+            if armature[3]:  # constant in the world in MuJoCo, in the body here
                 message = "has linear armature, which is in M, without its torque a omega x v"
                 self._report(subject, message)
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
@@ -219,7 +218,7 @@ class Assembly:
         return replace(joint, damping=float(damping[0]), friction=float(friction[0])), home
 
     def _efforts(self) -> dict[int, float]:
-        """Return the force limits of joints, the least that the joint or an actuator states."""
+        """Return the force limits of joints: the smallest that the joint or an actuator states."""
         m = self.m
         limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
         efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in limited}
@@ -254,30 +253,28 @@ class Assembly:
                 f"rigid bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():
-            self._report(f"MJCF {UNSUPPORTED[kind]}", f"left out: {', '.join(names)}")
+            self._report_left_out(UNSUPPORTED[kind], names)
+
+    def _report_left_out(self, what: str, names: Collection[str]) -> None:
+        if names:
+            self._report(f"MJCF {what}", f"left out: {', '.join(names)}")
 
     def _report_passive_forces(self) -> None:
         m = self.m
 
-        def nonzero(*fields: str) -> list[int]:  # some fields are new in MuJoCo 3.5
-            rows = [np.nonzero(np.asarray(getattr(m, field, [])))[0] for field in fields]
-            return sorted({int(k) for k in np.concatenate(rows)})
+        def nonzero(field: str) -> set[int]:  # some fields are new in MuJoCo 3.5
+            return set(np.nonzero(np.asarray(getattr(m, field, [])))[0].tolist())
 
-        springs = nonzero("jnt_stiffness", "jnt_stiffnesspoly")
-        damped = sorted({int(m.dof_jntid[k]) for k in nonzero("dof_dampingpoly")})
-        plugged = np.flatnonzero(m.body_plugin >= 0).tolist()
-        for what, names in (
-            ("springs of joints", [self.name("joint", k) for k in springs]),
-            ("nonlinear damping of joints", [self.name("joint", k) for k in damped]),
-            (
-                "gravity compensation of bodies",
-                [self.name("body", k) for k in nonzero("body_gravcomp")],
-            ),
-            ("forces of a fluid", [x for x in ("density", "viscosity") if getattr(m.opt, x)]),
-            ("plugins of bodies", [self.name("body", k) for k in plugged]),
+        damped = {int(m.dof_jntid[k]) for k in nonzero("dof_dampingpoly")}
+        for what, kind, numbers in (
+            ("springs of joints", "joint", nonzero("jnt_stiffness") | nonzero("jnt_stiffnesspoly")),
+            ("nonlinear damping of joints", "joint", damped),
+            ("gravity compensation of bodies", "body", nonzero("body_gravcomp")),
+            ("plugins of bodies", "body", set(np.flatnonzero(m.body_plugin >= 0).tolist())),
         ):
-            if names:
-                self._report(f"MJCF {what}", f"left out: {', '.join(names)}")
+            self._report_left_out(what, [self.name(kind, k) for k in sorted(numbers)])
+        fluid = [x for x in ("density", "viscosity") if getattr(m.opt, x)]
+        self._report_left_out("forces of a fluid", fluid)
 
 
 def pose_of(position: FloatArray, quaternion: FloatArray) -> FloatArray:

@@ -22,7 +22,13 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model import dh, editing, joints, mjcf, urdf
 from mbs_dynamics.model.body import GROUND, Body, FixedJoint, Frame, Frames, fixed_joint, with_poses
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
+from mbs_dynamics.model.coordinates import (
+    bounded,
+    checked_positions,
+    position_slices,
+    properties_of,
+    with_singles,
+)
 from mbs_dynamics.model.dh import DHRow, DHTable
 from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
@@ -71,9 +77,15 @@ class Model(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: Payloads = field(default_factory=Payloads)
-    """Loads, at most one per link, and what bodies carry of them in sum."""
+    """Loads, at most one per link, and their sums per body."""
     variable_links: tuple[str, ...] = ()
     """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
+    nb: int = field(init=False)
+    """Number of moving bodies."""
+    body_names: tuple[str, ...] = field(init=False)
+    """Names of the nb moving bodies, which are those of the joints' child links, in order."""
+    joint_names: tuple[str, ...] = field(init=False)
+    """Names of the joints that mimic no other one, in the order of q."""
     joints: tuple[Joint, ...] = field(init=False)
     """The joints that mimic no other one, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
@@ -89,7 +101,7 @@ class Model(Value):
     velocity_limits: FloatArray = field(init=False)
     """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
     effort_limits: FloatArray = field(init=False)
-    """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+    """(n,) effort limits in N m or N; inf if not stated or zero."""
     armature: FloatArray = field(init=False)
     """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
     damping: FloatArray = field(init=False)
@@ -304,6 +316,9 @@ class Model(Value):
         n = sum(joint.nv for joint in owners)
         self.__dict__.update(
             frames=MappingProxyType(Frames(self.frames)),
+            nb=len(self.bodies),
+            body_names=tuple(body.name for body in self.bodies),
+            joint_names=tuple(joint.name for joint in owners),
             joints=tuple(owners),
             n=n,
             nq=sum(joint.nq for joint in owners),
@@ -333,21 +348,6 @@ class Model(Value):
 
     def __str__(self) -> str:
         return text(self.name, size(self.nq, self.n), self.bodies, self.gravity, self.payloads)
-
-    @property
-    def nb(self) -> int:
-        """Number of moving bodies."""
-        return len(self.bodies)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that mimic no other one, in the order of q."""
-        return tuple(joint.name for joint in self.joints)
-
-    @property
-    def body_names(self) -> tuple[str, ...]:
-        """Names of the nb moving bodies, which are those of the joints' child links, in order."""
-        return tuple(body.name for body in self.bodies)
 
     def joint(self, name: str) -> Joint:
         """Return a joint by its name, mimic joints included; UnknownJointError lists the names."""
@@ -382,10 +382,7 @@ class Model(Value):
     @cached_property
     def _position_slices(self) -> dict[int, slice]:
         """Slices of q, by the first velocity of their joint."""
-        ends = np.cumsum([joint.nq for joint in self.joints]).tolist()
-        return {
-            j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
-        }
+        return {joint.coordinate: at for joint, at in position_slices(self.joints)}
 
     @property
     def total_mass(self) -> float:
@@ -452,9 +449,8 @@ class Model(Value):
         checks.mapping("values", values, "joint")
         array = np.full(self.n, float(rest))
         places = {joint.name: joint.velocities for joint in self.joints}
+        UnknownJointError.check(values, places)
         for name, value in values.items():
-            if name not in places:
-                raise UnknownJointError(name, places)
             what, k = f"the value of joint {name!r}", places[name]
             array[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
         return array

@@ -22,9 +22,9 @@ def leaves(model: Model) -> tuple[str, ...]:
 def tools(model: Model) -> tuple[str, ...]:
     """Return the tool or hand at the end of each branch, for the longest branch first.
 
-    A tool is on the first body of the branch with a link named as one, so that no finger is
-    returned. Of several such links the one whose name comes first in TOOLS counts; without any, the
-    last body does. For a model without moving bodies the root link is returned.
+    A tool is a link whose name has a word in TOOLS, on the first such body of the branch, so that
+    no finger is returned; of several links on that body, the one whose word comes first in TOOLS.
+    Without any, the last body is returned; for a model without moving bodies, the root link.
     """
     named: dict[int, tuple[int, str]] = {}
     for name, frame in model.frames.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed joints as joints with k = 0 degrees of freedom, whose wrenches the recursions yield."""
+"""Fixed joints as joints with k = 0 degrees of freedom, so that recursions return their wrench."""
 
 from __future__ import annotations
 
@@ -24,20 +24,17 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     """Return the model in which fixed joints among ``joints`` are joints with k = 0.
 
     Each of them moves another body, by the trivial subgroup of motions. The body consists of the
-    links beyond the joint, up to the next of these joints, and has the axes of the body that it was
-    part of. The other bodies have the same names and coordinates, and precede those separated from
-    them. If a body carries loads, all bodies separated from it have a row of
-    ``payloads.parameters``, of zeros without a load.
+    links beyond the joint, up to the next of these joints, and has the axes of its former body. The
+    other bodies keep their names and coordinates, and precede those separated from them. If a body
+    carries loads, all bodies separated from it have a row of ``payloads.parameters``, of zeros
+    without a load.
 
-    Models that differ in gravity, loads and the like share the kernels of their separated ones.
+    Models that differ in gravity, loads and the like share the kernels of their separated models.
     Raises UnknownJointError, which lists the valid names.
     """
-    names = {*joints}
     moving = [body.joint.name for body in model.bodies]
-    for name in joints:
-        if name not in moving and name not in model.fixed_joints:
-            raise UnknownJointError(name, [*moving, *model.fixed_joints])
-    fixed = tuple(x for x in model.fixed_joints if x in names and x not in moving)
+    UnknownJointError.check(joints, [*moving, *model.fixed_joints])
+    fixed = tuple(x for x in model.fixed_joints if x in joints and x not in moving)
     if not fixed:
         return model
     store = model.compiled
@@ -89,12 +86,7 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
     empty = {*parts} - {load.body for load in loads}
     loads += [Payload(bodies[i].name, i, np.zeros(10)) for i in empty]
     loads.sort(key=lambda load: (load.body, load.link))
-    return replace(
-        model,
-        bodies=tuple(bodies),
-        frames=frames,
-        payloads=Payloads(loads),
-    )
+    return replace(model, bodies=tuple(bodies), frames=frames, payloads=Payloads(loads))
 
 
 def loads_on(model: Model, finer: Model, rows: Any) -> Any:

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Likely slips in the inertias of a URDF, with the values that were likely meant."""
+"""Likely mistakes in the inertias of a URDF, with the values that were likely meant."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,12 +15,6 @@ from mbs_dynamics.model.inertia import Inertia
 ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 UPPER = np.triu_indices(3)
 
-SIDES = {
-    "left": "right", "l": "r", "fl": "fr", "rl": "rr", "hl": "hr",
-    "lf": "rf", "lh": "rh", "lr": "rr",
-}  # fmt: skip
-"""Words in names of links on the left side, and those of their twins on the right."""
-
 POWERS = (-1, 1, -2, 2, -3, 3)
 """Powers of ten by which a shifted decimal point changes a number, the likely ones first."""
 
@@ -28,17 +22,17 @@ SAME = 1e-6
 """Relative difference up to which two entries were likely written as the same number."""
 
 FAR = -0.2
-"""Least second moment, relative to their sum, that a shifted decimal point leaves at most."""
+"""Largest margin of a tensor for which a decimal point may be shifted; see :func:`_margin`."""
 
 NONE, UNEQUAL = 1e-4, 0.05
-"""Moments of inertia relative to those of a twin that count as none, and relative difference of
-twins from which it is reported."""
+"""Moments of inertia, relative to those of a twin, that count as zero, and the relative difference
+between twins from which on it is reported."""
 
 
 def tensor_slip(tensor: FloatArray) -> str:
-    """Return the likely slip in a tensor (3, 3) that no body can have, and what was meant.
+    """Return the likely mistake in a tensor (3, 3) that no body can have, and what was meant.
 
-    Empty if no single slip explains it.
+    Empty if no single mistake explains it.
     """
     xx, xy, xz, yy, yz, zz = given = tensor[UPPER].tolist()
     negative = [k for k in (0, 3, 5) if given[k] < 0.0]
@@ -55,8 +49,7 @@ def tensor_slip(tensor: FloatArray) -> str:
         ("ixx, ixy, iyy, ixz, iyz, izz, the lower triangle", [xx, xy, yy, xz, yz, zz]),
     ):
         if meant != given and _margin(meant) > 0.0:
-            values = ", ".join(f"{name} {x:g}" for name, x in zip(ENTRIES, meant, strict=True))
-            return f"its numbers are likely in the order {order}: {values}"
+            return f"its numbers are likely in the order {order}: {_stated(meant)}"
     shifted = []
     for k, rank in np.ndindex(6, len(POWERS) if _margin(given) < FAR else 0):
         meant = [*given]
@@ -67,8 +60,12 @@ def tensor_slip(tensor: FloatArray) -> str:
     return min(shifted)[2] if shifted else ""
 
 
+def _stated(entries: Iterable[float]) -> str:
+    return ", ".join(f"{name} {x:g}" for name, x in zip(ENTRIES, entries, strict=True))
+
+
 def _margin(entries: Sequence[float]) -> float:
-    """Return the least second moment of mass relative to their sum; negative for no body."""
+    """Return the smallest second moment of mass relative to their sum; negative if impossible."""
     xx, xy, xz, yy, yz, zz = entries
     T, half = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), 0.5 * (xx + yy + zz)
     return float(np.linalg.eigvalsh(half * np.eye(3) - T)[0]) / half if half > 0.0 else -1.0
@@ -79,23 +76,19 @@ def twin_slips(inertias: Mapping[str, Inertia]) -> Iterator[tuple[str, str]]:
 
     ``inertias`` are those of all links, in their frames.
     """
-    for pair in _twins(list(inertias)):
-        small, large = sorted(pair, key=lambda name: inertias[name].mass)
-        unit, less, more = "kg", inertias[small].mass, inertias[large].mass
-        if more <= less * (1.0 + UNEQUAL):
-            moments = {name: float(np.trace(inertias[name].tensor_at_com)) for name in pair}
-            small, large = sorted(pair, key=lambda name: moments[name])
-            unit, less, more = "kg m^2", moments[small], moments[large]
+    for pair in _twins(inertias):
+        masses = {name: inertias[name].mass for name in pair}
+        moments = {name: float(np.trace(inertias[name].tensor_at_com)) for name in pair}
+        sizes, what, unit = masses, "a mass", "kg"
+        if max(masses.values()) <= min(masses.values()) * (1.0 + UNEQUAL):
+            sizes, what, unit = moments, "moments of inertia with a sum", "kg m^2"
+        small, large = sorted(pair, key=sizes.__getitem__)
+        less, more = sizes[small], sizes[large]
         if more <= less * (1.0 + UNEQUAL):
             continue
-        what = "a mass" if unit == "kg" else "moments of inertia with a sum"
         text = f"has {what} of {less:g} {unit}, its twin {large!r} {more:g}"
-        if unit != "kg" and less < NONE * more:
-            values = ", ".join(
-                f"{name} {x:g}"
-                for name, x in zip(ENTRIES, inertias[large].tensor_at_com[UPPER], strict=True)
-            )
-            text += f"; likely {values}, mirrored"
+        if sizes is moments and less < NONE * more:
+            text += f"; likely {_stated(inertias[large].tensor_at_com[UPPER])}, mirrored"
         elif less > 0.0:
             power = 10.0 ** round(np.log10(more / less))
             if power > 1.0 and abs(more / less / power - 1.0) < UNEQUAL:
@@ -103,12 +96,11 @@ def twin_slips(inertias: Mapping[str, Inertia]) -> Iterator[tuple[str, str]]:
         yield small, text
 
 
-def _twins(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of names that differ by the word for the side alone."""
+def _twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of names that differ by the word for the side alone: left, l, fl, lh, ..."""
     known = {name.lower(): name for name in names}
     for lower, name in known.items():
-        for word in re.finditer(r"left|(?<![a-z])[a-z]{1,2}(?![a-z])", lower):
-            other = SIDES.get(word[0], "")
-            twin = known.get(lower[: word.start()] + other + lower[word.end() :])
-            if other and twin:
+        for word in re.finditer(r"left|(?<![a-z])([a-km-z]?l|l[a-km-z])(?![a-z])", lower):
+            other = "right" if word[0] == "left" else word[0].replace("l", "r")
+            if twin := known.get(lower[: word.start()] + other + lower[word.end() :]):
                 yield name, twin

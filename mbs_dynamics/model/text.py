@@ -51,8 +51,5 @@ def _limits(joint: Joint) -> str:
         offset = f" {joint.offset:+.4g}" if joint.offset else ""
         return f"= {joint.ratio:.4g} {joint.mimics}{offset}"
     unit = "rad" if joint.turns else "m"
-    low, high = joint.limits.lower, joint.limits.upper
-    if low is None and high is None:
-        return "none"
-    low, high = -math.inf if low is None else low, math.inf if high is None else high
-    return f"{low:.4g} to {high:.4g} {unit}"
+    low, high = joint.limits.range
+    return "none" if -low == high == math.inf else f"{low:.4g} to {high:.4g} {unit}"

@@ -14,22 +14,16 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
-from mbs_dynamics.model import joints, urdf_elements
+from mbs_dynamics.model import joints
 from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
-from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
+from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.joint import Joint, Limits
 from mbs_dynamics.model.slips import tensor_slip, twin_slips
-from mbs_dynamics.model.urdf_elements import Inertial
-from mbs_dynamics.model.urdf_joint import (
-    drivers,
-    joint_warnings,
-    limit_note,
-    limits,
-    motion,
-    origin_warnings,
-)
-from mbs_dynamics.model.urdf_tree import LinkTree, part_of, tree_of
+from mbs_dynamics.model.subgroup import Subgroup
+from mbs_dynamics.model.urdf_elements import ONE_FREEDOM, Inertial, Origin
+from mbs_dynamics.model.urdf_elements import Joint as UrdfJoint
+from mbs_dynamics.model.urdf_tree import LinkTree, driver_of, mimicked, part_of, tree_of
 
 FLOATING_BASE = "floating_base"
 """Name of the joint between the ground and the root link of a floating base.
@@ -38,10 +32,16 @@ Underscores are appended while the description itself has a joint of that name.
 """
 
 MAX_LENGTH = 15.0
-"""Length in m that no link has."""
+"""Length in m beyond which a link is implausible."""
+
+MAX_DISTANCE = 30.0
+"""Distance in m of a joint from its parent link beyond which it is implausible."""
+
+MAX_RPY = 8.0
+"""Angle in rad beyond which those of an origin are likely in degrees: exporters add a turn."""
 
 NEGLIGIBLE = 1e-4
-"""Moment of inertia in kg m^2 up to which it may be a placeholder."""
+"""Moment of inertia in kg m^2 up to which a tensor may be a placeholder."""
 
 
 def describe(
@@ -68,14 +68,9 @@ class _Assembly:
     """The bodies, frames and diagnostics that a part of a URDF becomes."""
 
     def __init__(
-        self,
-        tree: LinkTree,
-        root: str,
-        joints_below: list[urdf_elements.Joint],
-        floating_base: bool,
+        self, tree: LinkTree, root: str, joints_below: list[UrdfJoint], floating_base: bool
     ) -> None:
-        self.tree = tree
-        self.root, self.joints_below = root, joints_below
+        self.tree, self.root, self.joints_below = tree, root, joints_below
         base = FLOATING_BASE
         while base in tree.joints:
             base += "_"
@@ -85,8 +80,8 @@ class _Assembly:
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
         movable = [joint for joint in joints_below if joint.type != "fixed"]
-        self.drivers = drivers(tree, movable)
-        self.motions = {joint.name: motion(tree.where, joint) for joint in movable}
+        self.drivers = {joint.name: driver_of(tree, joint) for joint in movable}
+        self.motions = {joint.name: _motion(tree.where, joint) for joint in movable}
         self.coordinates: dict[str, int] = {}
         """The first velocity of each joint that mimics no other one."""
         n = 0 if self.base is None else self.base.nv
@@ -113,9 +108,9 @@ class _Assembly:
         else:
             self.add(root, None, np.eye(4), self.base)
         for joint in self.joints_below:
-            for message in joint_warnings(tree, joint):
+            for message in _joint_warnings(tree, joint):
                 self.report(f"joint {joint.name!r}", message, "warning")
-            if note := limit_note(joint):
+            if note := _limit_note(joint):
                 self.report(f"joint {joint.name!r}", note)
             parent = self.frames[joint.parent]
             pose = parent.placement @ joint.origin.pose()
@@ -126,7 +121,7 @@ class _Assembly:
         self.report_left_out_links()
         for link, message in twin_slips(self.inertias):
             self.report(f"link {link!r}", message)
-        known = {  # of the links already, before they were merged
+        known = {  # reported for the links, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
             for message in body.inertia.violations()
@@ -160,9 +155,7 @@ class _Assembly:
             self.report(f"link {root!r}", message)
         return turned
 
-    def merge(
-        self, link: str, body: int, pose: FloatArray, joint: urdf_elements.Joint | None
-    ) -> None:
+    def merge(self, link: str, body: int, pose: FloatArray, joint: UrdfJoint | None) -> None:
         """Fix a link to a body or to the ground, by a fixed joint unless it is a root."""
         inertia = self.inertias[link].transformed(pose)
         above = (None, None) if joint is None else (joint.parent, joint.name)
@@ -192,13 +185,13 @@ class _Assembly:
             self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
-        """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
+        """Add the body of a link, whose joint is ``on`` a frame, or on the ground if None."""
         parent, above = (GROUND, None) if on is None else (on.body, on.name)
         self.bodies.append(Body(link, parent, pose, joint, self.inertias[link], above))
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
         self.diagnose_link(link)
 
-    def joint(self, joint: urdf_elements.Joint) -> Joint:
+    def joint(self, joint: UrdfJoint) -> Joint:
         name, group = joint.name, self.motions[joint.name]
         owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
@@ -212,7 +205,7 @@ class _Assembly:
         damping, friction = joint.dynamics or (0.0, 0.0)
         mimics = None if owner is joint else owner.name
         return Joint(
-            name, group, coordinate, mimics, ratio, offset, limits(joint), damping, friction
+            name, group, coordinate, mimics, ratio, offset, _limits(joint), damping, friction
         )
 
     def diagnose_link(self, link: str) -> None:
@@ -229,8 +222,75 @@ class _Assembly:
             self.report(f"link {left_out[0]!r}", message, "warning")
 
 
+def _motion(where: str, joint: UrdfJoint) -> Subgroup:
+    """Return the motion of a movable joint; see :meth:`mbs_dynamics.Model.from_urdf`."""
+    if joint.type in ("floating", "spherical"):
+        return joints.joint("free" if joint.type == "floating" else joint.type)
+    axis = np.array((1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
+    length = math.hypot(*axis)
+    if length == 0.0:
+        raise UrdfError(f"{where}: the axis of joint {joint.name!r} must not be zero")
+    kind = "revolute" if joint.type == "continuous" else joint.type
+    return joints.joint(kind, axis=axis / length)
+
+
+def _limits(joint: UrdfJoint) -> Limits:
+    """Return the limits of a joint with one degree of freedom, with None for infinite ones.
+
+    If only one position limit is stated, the other is 0 by the specification of URDF.
+    """
+    stated = joint.limit or Limits()
+    lower, upper = stated.lower or 0.0, stated.upper or 0.0
+    none = joint.type == "continuous" or stated.lower is stated.upper is None or lower > upper
+    ends = (None, None) if none else (lower, upper)
+    given = stated._replace(lower=ends[0], upper=ends[1])
+    return Limits(*(x if x is None or math.isfinite(x) else None for x in given))
+
+
+def _joint_warnings(tree: LinkTree, joint: UrdfJoint) -> Iterator[str]:
+    """Yield warnings about implausible entries of a joint."""
+    distance = math.hypot(*joint.origin.xyz)
+    if distance > MAX_DISTANCE and not (joint.type == "fixed" and joint.parent == tree.root):
+        yield f"is {distance:.4g} m from its parent link; likely in mm"
+    yield from _origin_warnings(joint.origin, "origin")
+    if joint.type not in ONE_FREEDOM:
+        return
+    if joint.mimic is not None:
+        meant = mimicked(tree, joint.name, joint.mimic).name
+        if meant != joint.mimic.joint:
+            yield f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
+    if joint.dynamics is not None:
+        for what, value in joint.dynamics._asdict().items():
+            if value < 0.0:
+                yield f"has the negative {what} {value:g}: it feeds in energy"
+    if joint.limit is None or joint.type == "continuous":
+        return
+    lower, upper = joint.limit.lower or 0.0, joint.limit.upper or 0.0
+    if lower > upper:
+        yield f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
+    if joint.type == "revolute" and MAX_ANGLE < max(abs(lower), abs(upper)) <= 360.0:
+        yield f"has limits of {lower:g} and {upper:g} rad; are these degrees?"
+
+
+def _origin_warnings(origin: Origin, tag: str) -> Iterator[str]:
+    """Yield a warning about angles of an origin that are likely in degrees."""
+    if max(map(abs, origin.rpy)) > MAX_RPY:
+        listed = " ".join(f"{x:g}" for x in origin.rpy)
+        yield f"has rpy {listed!r} in its <{tag}>; likely in degrees"
+
+
+def _limit_note(joint: UrdfJoint) -> str:
+    """Return a message if <limit> lacks a position limit, else an empty text."""
+    if joint.type not in ("revolute", "prismatic") or joint.limit is None:
+        return ""
+    absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
+    if len(absent) == 2:
+        return "has neither a lower nor an upper limit; taken as none, where ROS takes 0"
+    return f"has no {absent[0]} limit; taken as 0, as URDF says" if absent else ""
+
+
 def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]:
-    """Yield warnings about an inertia that no link of a robot has."""
+    """Yield warnings about the implausible inertia of a link."""
     m = inertia.mass
     if inertial is None:
         return
@@ -238,7 +298,7 @@ def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]
     yield from violations
     if violations and inertial.inertia is not None and (slip := tensor_slip(inertial.inertia)):
         yield slip
-    yield from origin_warnings(inertial.origin, "inertial")
+    yield from _origin_warnings(inertial.origin, "inertial")
     if inertial.mass is None:
         yield "has an <inertial> without a mass; taken to be 0 kg"
     elif inertial.inertia is None and m:

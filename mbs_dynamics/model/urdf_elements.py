@@ -24,24 +24,24 @@ from mbs_dynamics.model.urdf_xml import OTHER_FORMATS, Element, document_of
 
 Vector = tuple[float, float, float]
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
+ONE_FREEDOM = ("revolute", "continuous", "prismatic")
+JOINT_TYPES = (*ONE_FREEDOM, "fixed", "planar", "floating", "spherical")
 
 VERSIONS = ("1", "1.0", "1.1", "1.2")
-"""Versions of URDF. In 1.2 joints with limits must state both ends; before, one that is absent is
-0."""
+"""Versions of URDF. In 1.2 joints with limits must state both ends; before, an absent one is 0."""
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Places of the attributes of a tensor of inertia."""
 
 LARGEST_NUMBER = 1e50
-"""Largest number, so that products are finite; but limits may be the largest float."""
+"""Largest number that is read, so that products are finite; limits may be any float."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class Origin(NamedTuple):
-    """A pose, by three angles or, where there is one, by a quaternion of any length."""
+    """A pose, by a quaternion of any length if there is one, else by three angles."""
 
     xyz: Vector = (0.0, 0.0, 0.0)
     """m."""
@@ -107,7 +107,7 @@ class Joint(NamedTuple):
 def read(
     source: str | bytes | os.PathLike[str],
 ) -> tuple[str, str, dict[str, Inertial | None], dict[str, Joint]]:
-    """Return the name of the source for messages, that of the robot, and its links and joints.
+    """Return the name of the source for messages, the name of the robot, its links and joints.
 
     Links, None if they state no inertia, and joints are by name, in the order of the file.
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
@@ -150,7 +150,7 @@ def read(
 
 
 class Reader:
-    """Reads the elements of one ``owner``, which its errors name."""
+    """Reader of the elements of one ``owner``, which its errors name."""
 
     def __init__(self, owner: str) -> None:
         self.owner = owner
@@ -177,7 +177,7 @@ class Reader:
         kind = self.text(joint, "type")
         if kind not in JOINT_TYPES:
             raise self.error(f"type must be one of {', '.join(JOINT_TYPES)}; got {quoted(kind)}")
-        # the axis of other joints has no meaning, and need not be one
+        # these joints have no axis, and what is stated need not be one
         axis = None if kind in ("fixed", "floating") else self.child(joint, "axis")
         dynamics, mimic = self.child(joint, "dynamics"), self.child(joint, "mimic")
         return Joint(

@@ -1,14 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of links and joints of a URDF, and the selected part of it."""
+"""The tree of links and joints of a URDF, the selected part of it, and its mimic joints."""
 
 from __future__ import annotations
 
 import os
 from typing import NamedTuple
 
-from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
-from mbs_dynamics.model.urdf_elements import Inertial, Joint, read
+from mbs_dynamics.errors import (
+    ArgumentError,
+    UnknownBodyError,
+    UnknownJointError,
+    UrdfError,
+    listed,
+)
+from mbs_dynamics.model.urdf_elements import ONE_FREEDOM, Inertial, Joint, Mimic, read
 
 
 class LinkTree(NamedTuple):
@@ -103,3 +109,51 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> tuple[str, lis
             links.add(joint.child)
             joints.append(joint)
     return start, joints
+
+
+class Driver(NamedTuple):
+    """The joint whose coordinate drives a joint: position = ratio * its position + offset."""
+
+    owner: Joint
+    ratio: float
+    offset: float
+
+
+def driver_of(tree: LinkTree, joint: Joint) -> Driver:
+    """Return the joint whose coordinate drives a joint: itself, or the end of its chain of mimics.
+
+    Raises UrdfError for a cycle, and if that joint does not exist or does not have one coordinate.
+    """
+    chain: dict[str, Mimic] = {}
+    while joint.mimic is not None:
+        if joint.name in chain:
+            names = " -> ".join([*chain, joint.name])
+            raise UrdfError(f"{tree.where}: joints mimic one another: {names}")
+        chain[joint.name] = joint.mimic
+        other = mimicked(tree, joint.name, joint.mimic)
+        for one in (joint, other):
+            if one.type not in ONE_FREEDOM:
+                raise UrdfError(
+                    f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
+                    f"{one.name!r} is {one.type} and has not one coordinate"
+                )
+        joint = other
+    ratio, offset = 1.0, 0.0
+    for mimic in reversed(chain.values()):
+        ratio, offset = mimic.multiplier * ratio, mimic.multiplier * offset + mimic.offset
+    return Driver(joint, ratio, offset)
+
+
+def mimicked(tree: LinkTree, follower: str, mimic: Mimic) -> Joint:
+    """Return the joint that a mimic joint names, in full or without the prefix of its own name."""
+    name = mimic.joint
+    if name in tree.joints:
+        return tree.joints[name]
+    ends = [k + 1 for k, letter in enumerate(follower) if not letter.isalnum()]
+    meant = [follower[:end] + name for end in ends if follower[:end] + name in tree.joints]
+    if len(meant) != 1:
+        raise UrdfError(
+            f"{tree.where}: joint {follower!r} mimics a joint that does not exist: "
+            f"{UnknownJointError(name, tree.joints)}"
+        )
+    return tree.joints[meant[0]]

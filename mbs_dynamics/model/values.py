@@ -40,7 +40,7 @@ class Value:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two fields of values have the same contents."""
+    """Return whether two fields of values have the same contents."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(a, b)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -54,10 +54,7 @@ def frozen(value: Any) -> Any:
     """Return a field of a value, with all its arrays made read-only."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
-    elif isinstance(value, tuple):
-        for x in value:
-            frozen(x)
-    elif isinstance(value, Mapping):
-        for x in value.values():
+    elif isinstance(value, (tuple, Mapping)):
+        for x in value.values() if isinstance(value, Mapping) else value:
             frozen(x)
     return value

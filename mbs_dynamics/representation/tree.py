@@ -158,9 +158,7 @@ class Tree:
         if isinstance(joints, str) or not isinstance(joints, Sequence):
             raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
         index = {body.joint.name: i for i, body in enumerate(self.bodies)}
-        for name in joints:
-            if name not in index:
-                raise UnknownJointError(name, index)
+        UnknownJointError.check(joints, index)
         return [index[name] for name in joints]
 
     def beyond(self, i: int) -> list[int]:

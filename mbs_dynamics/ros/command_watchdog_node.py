@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
-from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager, manager_name
+from mbs_dynamics.ros.compensation.controllers import ControllerManager
 from mbs_dynamics.ros.compensation.interface import (
     COMMAND_WATCHDOG_NODE,
     CommandWatchdogSettings,
@@ -114,16 +114,14 @@ class CommandWatchdogNode(BaseNode):
         super().__init__(**options)
         settings: CommandWatchdogSettings = self._settings
         self._core = CommandWatchdog(settings, time.monotonic())
-        self._manager = ControllerManager(self, manager_name(self, settings))
-        if not self._manager.installed:
-            raise ControllerError(NOT_INSTALLED)
+        self._manager = ControllerManager(self, settings)
+        self._manager.check_installed()
         self._misfit = self._failure = ""
         """Why a controller cannot be used, and why the latest attempt to deactivate has failed."""
         self._deactivation: Task | None = None
         self._ending, self._length = False, 0
         self._commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
         self._steady_timer(settings.command_timeout / TICKS, self._look)
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if not self._ending or any(message.data):  # else it is of this node
@@ -132,8 +130,8 @@ class CommandWatchdogNode(BaseNode):
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
-        due, running = self._core.look(publishers, time.monotonic()), self._deactivation
-        if due and (running is None or running.done()):
+        due = self._core.look(publishers, time.monotonic())
+        if due and (self._deactivation is None or self._deactivation.done()):
             self._deactivation = self._later(self._deactivate)
 
     async def _seen(self) -> ControllerList:
@@ -156,11 +154,8 @@ class CommandWatchdogNode(BaseNode):
                 if core.state != DEACTIVATING:
                     return
                 await self._manager.switch(step.activate, step.deactivate)
-                done = [f"deactivated {name!r}" for name in step.deactivate]
-                done += [f"activated {name!r}" for name in step.activate]
-                if not (step.activate or seen.position_acts):
-                    done.append("the arm has no support but brakes")
-                log.error(", ".join(done))
+                unsupported = not (step.activate or seen.position_acts)
+                log.error(f"{step}{', the arm has no support but brakes' if unsupported else ''}")
             except ControllerError as error:
                 core.alarmed, self._failure = True, str(error)
                 self.warn(str(error), f"cannot deactivate: {error}")

@@ -44,9 +44,6 @@ TIMEOUT = 60.0
 STILL, SEEN = 0.01, 0.05
 """In rad or m: a robot that moves less is still, one that moves more has moved."""
 
-DECAY = 0.4
-"""Time constant in s of the speed of a joint under the damping of the compensation alone."""
-
 PUSH, LOAD, HEAVIEST = 0.1, 0.25, 3.0
 """Shares of an effort limit that the push exerts and the load needs at most; largest load in kg."""
 
@@ -191,8 +188,7 @@ def plan(model: Model) -> tuple[FloatArray, float]:
     push[3 + shares.argmax()] = PUSH / shares.max()
     loaded = model.with_payload(tip, mass=1.0, com=(0.0, 0.0, 0.0))
     weight = mbs.gravity_torques(loaded, q) - mbs.gravity_torques(model, q)
-    share = float(np.abs(weight / limits).max())
-    load = HEAVIEST if share * HEAVIEST <= LOAD else LOAD / share
+    load = LOAD / max(float(np.abs(weight / limits).max()), LOAD / HEAVIEST)
     return push, float(f"{load:.2g}")
 
 
@@ -208,10 +204,7 @@ def main(urdf: str) -> int:
     os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")  # see docs/how_to/real_time.md
-    q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
-    inertias = zip(model.joint_names, np.diag(mbs.mass_matrix(model, q)).tolist(), strict=True)
-    compensation: dict[str, Any] = {f"damping.{name}": x / DECAY for name, x in inertias}
-    compensation |= {"joints": [*model.joint_names], "compensates_itself": "false"}
+    compensation: dict[str, Any] = {"joints": [*model.joint_names], "compensates_itself": "false"}
     # the robot stands still while it waits for the machine
     compensation |= {"ramp_time": 0.3, "stale_timeout": 2.0}
     verdicts, processes = [], []

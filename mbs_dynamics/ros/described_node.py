@@ -9,8 +9,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from sensor_msgs.msg import JointState
 
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.joint_input import JointInput, Reading
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import LOG_PERIOD, BaseNode
@@ -31,6 +34,8 @@ class DescribedNode(BaseNode, LifecycleNode):
         self._lifecycle = "unconfigured"
         self._statistics = InputStatistics(self.steady_time())
         """Statistics of the messages on the topic ``readings``."""
+        self._input: JointInput | None = None
+        """Merges joint states of the robot in force, for nodes that answer each state."""
         self._configured: list[Any] = []
         """Subscriptions in the states inactive and active."""
         self._activated: list[Any] = []
@@ -73,11 +78,13 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.destroy_subscription(self._activated.pop())
 
     def start(self) -> bool:
-        """Configure and activate, if ``autostart`` is true. False if that fails."""
+        """Begin to receive messages, if ``autostart`` is true. False if that fails."""
         if not self._settings.autostart:
             return True
-        transitions = (self.trigger_configure, self.trigger_activate)
-        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+        done: bool = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        if done and "inactive" not in self.listening:
+            done = self.trigger_activate() == TransitionCallbackReturn.SUCCESS
+        return done
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Use the description in the parameters, or subscribe to descriptions."""
@@ -125,6 +132,29 @@ class DescribedNode(BaseNode, LifecycleNode):
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
         self.on_deactivate(state)
         return self.on_cleanup(state)
+
+    def _read(self, message: JointState, now: float) -> Reading | None:
+        """Return the state of the robot by a message; None if it is rejected or not new.
+
+        Rejections are logged, and count where the node answers joint states.
+        """
+        if self._input is None:
+            return None
+        reading = self._input.read(
+            message.name,
+            message.position,
+            message.velocity,
+            message.effort,
+            stamp=messages.stamp_of(message.header.stamp),
+            received=now,
+        )
+        if isinstance(reading, Rejection):
+            if reading.kind != "partial":  # joints that are fixed
+                if self.readings == "joint_states":
+                    self._statistics.rejected(reading)
+                self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
+            return None
+        return None if reading.repeated else reading
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)

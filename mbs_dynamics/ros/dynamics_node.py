@@ -18,7 +18,6 @@ from sensor_msgs.msg import JointState
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.joint_input import JointInput
-from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
@@ -40,10 +39,8 @@ class DynamicsNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._watch_parameters()
         self._manager = ModelManager(self._settings)
         self._outputs = publishers.Outputs(self)
-        self._input: JointInput | None = None
         self._base: BaseInput | None = None
         self._contact = Contact()
         self._gravity_share = GravityShare()
@@ -53,7 +50,6 @@ class DynamicsNode(DescribedNode):
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
         self._stale = False
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -140,24 +136,9 @@ class DynamicsNode(DescribedNode):
     # -- joint states ------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        begin = self.steady_time()
-        robot = self._manager.robot
-        if robot is None or self._input is None:
-            return
-        stamp = message.header.stamp
-        stamp_ns = messages.stamp_of(stamp)
-        reading = self._input.read(
-            message.name,
-            message.position,
-            message.velocity,
-            message.effort,
-            stamp=stamp_ns,
-            received=begin,
-        )
-        if isinstance(reading, Rejection):
-            self._reject(reading)
-            return
-        if reading.repeated:
+        begin, robot = self.steady_time(), self._manager.robot
+        reading = self._read(message, begin)
+        if robot is None or reading is None:
             return
         self._measured = reading.q.copy()
         base = None
@@ -177,10 +158,7 @@ class DynamicsNode(DescribedNode):
         if not answering:
             self._statistics.skipped(begin)
             return
-        if not reading.stamp:
-            stamp = self.stamp_now()
-        elif reading.stamp != stamp_ns:
-            stamp = messages.time_of(reading.stamp)
+        stamp = messages.time_of(reading.stamp) if reading.stamp else self.stamp_now()
         self._outputs.publish(stamp, results, self._contact)
         self._statistics.answered(begin, self.steady_time())
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
@@ -225,12 +203,6 @@ class DynamicsNode(DescribedNode):
         received, now = self._statistics.last_valid, self.steady_time()
         fresh = received is not None and now - received <= self._settings.stale_timeout
         return self._measured if fresh else None
-
-    def _reject(self, rejection: Rejection) -> None:
-        if rejection.kind == "partial":  # joints that are fixed
-            return
-        self._statistics.rejected(rejection)
-        self.warn(rejection.kind, f"joint_states rejected: {rejection.reason}")
 
     # -- diagnostics -------------------------------------------------------------------------------
 

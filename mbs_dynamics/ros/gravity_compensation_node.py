@@ -18,7 +18,6 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
-from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
@@ -30,13 +29,14 @@ from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
-from mbs_dynamics.ros.compensation.controllers import ControllerManager, manager_name
+from mbs_dynamics.ros.compensation.controllers import ControllerManager
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
+from mbs_dynamics.ros.compensation.reported_arm import ReportedArm
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
@@ -58,13 +58,11 @@ class GravityCompensationNode(DescribedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         settings = self._settings
-        self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
         self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._awaiting_torques: Future | None = None
         self._logged_ready = False
         self._enabling = 0
         """Number of calls of :meth:`_enable` in progress."""
@@ -76,8 +74,8 @@ class GravityCompensationNode(DescribedNode):
         )
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
-            settings,
-            ControllerManager(self, manager_name(self, settings)),
+            self._core,
+            ControllerManager(self, settings),
             self._outputs,
             time.monotonic,
             lambda problem: self.warn("handover", problem),
@@ -86,19 +84,11 @@ class GravityCompensationNode(DescribedNode):
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
         self._steady_timer(LOOK_PERIOD, self._look)
-        self._steady_timer(1.0, self._publish_diagnostics)
         self._timer = self._steady_timer(PERIOD, self._on_time)
         self._timer.cancel()
         self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
-
-    def start(self) -> bool:
-        """Configure, if ``autostart`` is true. False if that fails."""
-        if not self._settings.autostart:
-            return True
-        done: bool = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
-        return done
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot: its description, unless a parameter states it, and its state."""
@@ -143,7 +133,7 @@ class GravityCompensationNode(DescribedNode):
         """Enable torques, and be active as long as they act; return success and a message."""
         self._enabling += 1
         try:
-            done, message = await self._handover.enable(self._core, self._wait_for_torques)
+            done, message = await self._handover.enable()
             if done and self._lifecycle == "inactive":
                 self.trigger_activate()
             return done, message
@@ -179,7 +169,7 @@ class GravityCompensationNode(DescribedNode):
         if self._begin_release():
             self.get_logger().warning("torques ramp out; clean up once they are out")
             return TransitionCallbackReturn.FAILURE
-        self._core = GravityCompensator(self._settings)
+        self._core = self._handover.core = GravityCompensator(self._settings)
         self._enter("unconfigured")  # even if the rest fails
         self._forget()
         self._outputs.close()
@@ -258,11 +248,10 @@ class GravityCompensationNode(DescribedNode):
         self._core.set_load(load)
 
     def _on_imu(self, message: Imu) -> None:
-        link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
-        now, clock = time.monotonic(), self._stamps_now()
-        self._try(
-            "imu", lambda: self._core.accelerate(link, measured, now, stamp=stamp, clock=clock)
-        )
+        arm, now, clock = self._core.arm, time.monotonic(), self._stamps_now()
+        if arm is not None:
+            link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
+            self._try("imu", lambda: arm.accelerate(link, measured, now, stamp=stamp, clock=clock))
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not checked."""
@@ -271,9 +260,10 @@ class GravityCompensationNode(DescribedNode):
     # -- joint states and time ---------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        begin = time.monotonic()
-        stamp = message.header.stamp
-        answer = self._core.receive(
+        begin, arm, stamp = time.monotonic(), self._core.arm, message.header.stamp
+        if arm is None:
+            return
+        answer = arm.receive(
             message.name,
             message.position,
             message.velocity,
@@ -287,12 +277,13 @@ class GravityCompensationNode(DescribedNode):
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
-        elif self._core.arm is not None:
+        else:
             self._statistics.answered(begin, time.monotonic())
         self._update()
 
     def _on_time(self) -> None:
-        self._outputs.send(self._core.tick(time.monotonic()))
+        if self._core.arm is not None:
+            self._outputs.send(self._core.arm.tick(time.monotonic()))
         self._update()
 
     def fail(self, error: Exception) -> None:
@@ -302,24 +293,22 @@ class GravityCompensationNode(DescribedNode):
 
     def _trip(self, fault: Fault) -> None:
         """Stop for an external reason."""
-        self._outputs.send(self._core.fail(fault, time.monotonic()))
+        if self._core.arm is not None:
+            self._outputs.send(self._core.arm.fail(fault, time.monotonic()))
         self._update()
 
     def _update(self) -> None:
         """Report changes, and start actions that waited for them."""
-        core = self._core
+        core, arm = self._core, self._core.arm
         if core.state != self._state_shown:
             self._show(core.state)
-        if core.arm is not None:
-            for warning in core.warnings(time.monotonic()):
+        if arm is not None:
+            for warning in arm.warnings(time.monotonic()):
                 self.get_logger().warning(warning)
-            for remark in core.arm.events.remarks():
+            for remark in arm.events.remarks():
                 self.get_logger().info(remark)
-        if core.collision != self._collision_shown:
-            self._show_collision()
-        if self._awaiting_torques is not None and (core.torques_are_in or not core.engaged):
-            self._awaiting_torques.set_result(core.torques_are_in)
-            self._awaiting_torques = None
+            if arm.stamped_collision != self._collision_shown:
+                self._show_collision(arm)
         if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
@@ -338,7 +327,7 @@ class GravityCompensationNode(DescribedNode):
 
     async def _release(self) -> None:
         try:
-            message = await self._handover.release(self._core)
+            message = await self._handover.release()
         except MbsError as error:
             self.get_logger().error(str(error))
         else:
@@ -361,10 +350,10 @@ class GravityCompensationNode(DescribedNode):
         elif before:
             self.get_logger().info(f"{self.controls} is {state}")
 
-    def _show_collision(self) -> None:
+    def _show_collision(self, arm: ReportedArm) -> None:
         """Publish a new collision."""
-        arm, self._collision_shown = self._core.arm, self._core.collision
-        if arm is not None and self._collision_shown is not None:
+        self._collision_shown = arm.stamped_collision
+        if self._collision_shown is not None:
             names, prefix = arm.model.joint_names, self._settings.frame_prefix
             self._outputs.collided(self._collision_shown, names, prefix)
 
@@ -385,12 +374,6 @@ class GravityCompensationNode(DescribedNode):
         self._on_time()
         return cleared
 
-    async def _wait_for_torques(self) -> bool:
-        """Wait for the end of the ramp in; return False if it was stopped."""
-        self._awaiting_torques = future = Future(executor=self.executor)
-        self._update()
-        return bool(await future)
-
     def _look(self) -> None:
         """Check controllers and publishers while torques are commanded."""
         if self._timer.is_canceled():
@@ -405,7 +388,7 @@ class GravityCompensationNode(DescribedNode):
         self._later(self._watch_controllers)
 
     async def _watch_controllers(self) -> None:
-        fault = await self._handover.watch(self._core)
+        fault = await self._handover.watch()
         if fault is not None:
             self._trip(fault)
 
@@ -416,7 +399,7 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
-        in_turn = core.in_turn(now)
+        in_turn = core.arm.in_turn(now) if core.arm is not None else ""
         publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
@@ -459,7 +442,6 @@ class GravityCompensationNode(DescribedNode):
 
     def _apply(self, before: GravityCompensationSettings, given: Sequence[str]) -> None:
         self._core.change(self._settings, time.monotonic())
-        self._handover.settings = self._settings
         self._on_time()
 
 

@@ -44,21 +44,19 @@ class ImpedanceControlNode(GravityCompensationNode):
     def _follow(self, what: str, target_of: Callable[[Any], Target | None]) -> Subscription:
         """Subscribe to a topic of references, which ``target_of`` converts."""
 
-        def aim(message: Any) -> None:
-            stamp, clock = messages.stamp_of(message.header.stamp), self._stamps_now()
-            now = time.monotonic()
-            self._try(
-                what, lambda: self._core.aim(target_of(message), now, stamp=stamp, clock=clock)
-            )
+        def follow(message: Any) -> None:
+            now, clock = time.monotonic(), self._stamps_now()
+            stamp = messages.stamp_of(message.header.stamp)
+            self._core.described.follow(target_of(message), now, stamp=stamp, clock=clock)
 
-        return self.subscribe(f"~/{what}", aim)
+        return self.subscribe(f"~/{what}", lambda message: self._try(what, lambda: follow(message)))
 
     def _pause(self, request: SetBool.Request) -> str:
-        self._core.pace(0.0 if request.data else 1.0)
+        self._core.described.pace(0.0 if request.data else 1.0)
         return "paused" if request.data else "going on"
 
     def _stop(self, request: Trigger.Request) -> str:
-        self._core.aim(None, time.monotonic())
+        self._core.described.aim(time.monotonic(), None)
         return "coming to rest"
 
 

@@ -96,6 +96,10 @@ class BaseNode(Node):
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = parameters.declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
+        self._steady_timer(1.0, self._publish_diagnostics)
+        self.add_pre_set_parameters_callback(lambda given: parameters.converted(self, given))
+        self.add_on_set_parameters_callback(self._on_parameters_given)
+        self.add_post_set_parameters_callback(self._on_parameters_set)
 
     # -- start and end -----------------------------------------------------------------------------
 
@@ -194,12 +198,6 @@ class BaseNode(Node):
         """Publish the state of the node, and log what it waits for; once a second."""
 
     # -- parameters --------------------------------------------------------------------------------
-
-    def _watch_parameters(self) -> None:
-        """Begin to check and apply parameters that are set."""
-        self.add_pre_set_parameters_callback(lambda given: parameters.converted(self, given))
-        self.add_on_set_parameters_callback(self._on_parameters_given)
-        self.add_post_set_parameters_callback(self._on_parameters_set)
 
     def _on_parameters_given(self, given: list[Parameter]) -> SetParametersResult:
         try:

@@ -19,7 +19,8 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.control.environment import link_loads
+from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.performance import InputStatistics
@@ -31,7 +32,6 @@ from mbs_dynamics.ros.simulator.world import (
     EffortCommands,
     Pacer,
     World,
-    damping_of_drives,
     joint_forces,
 )
 
@@ -54,16 +54,13 @@ class SimulatorNode(BaseNode):
         self._statistics = InputStatistics(time.monotonic())
         """Of commands."""
         self._joint_states = self.advertise("joint_states")
-        self._clock_messages: Any = None
-        if settings.publish_clock:
-            self._clock_messages = self.advertise("/clock")
+        self._clock_messages = self.advertise("/clock") if settings.publish_clock else None
         self.advertise("robot_description").publish(String(data=text))
         commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
         self.subscribe("~/disturbance", self._on_disturbance)
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/reset", self._reset)
         self.answer("~/brakes", self._brake)
-        self._watch_parameters()
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
         self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
@@ -72,17 +69,10 @@ class SimulatorNode(BaseNode):
         self._since = time.monotonic(), 0, 0
         """Time in s, and numbers of simulated and of missing periods, at the latest diagnostics."""
         self._steady_timer(self._pacer.interval, self._tick)
-        self._steady_timer(1.0, self._publish_diagnostics)
         self._log_model(
             f"model {quoted(model.name)}: {model.n} joints, {settings.rate:g} Hz",
             remarks_about(model),
         )
-        drives = {} if settings.joint_damping else damping_of_drives(model)
-        if drives:
-            dampings = listed(f"{name} {damping:.3g}" for name, damping in drives.items())
-            self.get_logger().info(
-                f"damping of geared drives where the description states less: {dampings}"
-            )
         if self._world.braked:
             self.get_logger().info(
                 f"brakes hold the robot until commands on {commands.topic_name} carry it, or "
@@ -161,8 +151,7 @@ class SimulatorNode(BaseNode):
         self._commands.reset()
         self._pacer.restart(time.perf_counter())
         held = ", held by brakes" if self._world.braked else ""
-        at = f"at {self._world.time:.3f} s"
-        return f"at the initial state, with zero efforts{held}, {at}"
+        return f"at the initial state, with zero efforts{held}, at {self._world.time:.3f} s"
 
     def _brake(self, request: SetBool.Request) -> str:
         self._world.brake(request.data)
@@ -188,7 +177,7 @@ class SimulatorNode(BaseNode):
                 "wanted rate [Hz]": f"{wanted:.1f}",
                 "algorithm": world.settings.algorithm,
                 "brakes": "hold the robot" if world.braked else "released",
-                **messages.environment_values(world.model.gravity, world.loads),
+                **messages.environment_values(world.model.gravity, link_loads(world.model)),
             },
             warning=too_slow if lost > 0.0 else "",
             error=f"halted until ~/reset: {world.halted}" if world.halted else "",
@@ -199,13 +188,12 @@ class SimulatorNode(BaseNode):
     def _input_status(self, now: float) -> DiagnosticStatus:
         """Return the state of the commands."""
         report, saturated = self._statistics.report(now), ", ".join(self._world.saturated())
-        summary, warning = "commands in force", ""
+        summary = "commands in force"
         if not self._commands.given:
             summary = "no command yet: efforts are zero"
         elif self._world.braked:
-            summary = "commands in force, which do not carry the robot: brakes hold it"
-        if saturated:
-            warning = f"at their effort limit: {saturated}"
+            summary += ", which do not carry the robot: brakes hold it"
+        warning = f"at their effort limit: {saturated}" if saturated else ""
         if report.rejected:
             warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
         values = {**report.values, "joints at their effort limit": saturated or "none"}

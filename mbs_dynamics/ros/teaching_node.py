@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkGravity, LinkLoad, replaced, under
+from mbs_dynamics.control.environment import Environment, LinkGravity, with_gravity, with_load
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
@@ -44,8 +44,8 @@ LATE = 0.5
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
 
-UPRIGHT = LinkGravity("", STANDARD_GRAVITY)
-"""Gravity until another one is received."""
+UNLOADED = Environment(LinkGravity("", STANDARD_GRAVITY))
+"""Gravity and loads until others are received."""
 
 Sampled = tuple[float, dict[str, tuple[float, float, float]]]
 """A time in s, and positions, velocities and efforts of joints by name."""
@@ -60,10 +60,8 @@ class TeachingNode(BaseNode):
         check_scipy()  # and not only when a recording has ended
         super().__init__(**options)
         settings: TeachingSettings = self._settings
-        self._watch_parameters()
         self._model: Model | None = None
-        self._gravity = UPRIGHT
-        self._loads: list[LinkLoad] = []
+        self._environment = UNLOADED
         self._positions: dict[str, float] = {}
         self._samples: list[Sampled] = []
         self._latest: Sampled = (0.0, {})
@@ -80,7 +78,6 @@ class TeachingNode(BaseNode):
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/record", lambda request: self._record(request.data))
         self.answer("~/play", lambda request: self._play())
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -88,7 +85,7 @@ class TeachingNode(BaseNode):
         def take() -> None:
             model = model_of(text, loads=loads_of(self._settings.loads))
             self._rig(model)
-            self._model, self._gravity, self._loads = model, UPRIGHT, []
+            self._model, self._environment = model, UNLOADED
             self._log_model(f"model {quoted(model.name)}: {model.n} joints", remarks_about(model))
 
         self._try("robot_description", take)
@@ -96,7 +93,7 @@ class TeachingNode(BaseNode):
     def _rig(self, model: Model | None = None) -> Rig:
         """Return the joints to be taught, of a model or of that in force."""
         if model is None:
-            model = self._in_force(self._gravity, self._loads)
+            model = self._in_force()
         settings = self._settings
         return Rig(
             model,
@@ -107,23 +104,31 @@ class TeachingNode(BaseNode):
             torque=settings.torque,
         )
 
-    def _in_force(self, gravity: LinkGravity, loads: list[LinkLoad]) -> Model:
+    @property
+    def _described(self) -> Model:
         if self._model is None:
             raise ModelError("there is no robot_description yet")
-        return under(self._model, gravity, loads)
+        return self._model
+
+    def _in_force(self) -> Model:
+        """Return the model under the requested gravity and with the requested loads."""
+        return self._environment.around(self._described)
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)
-        if self._try("gravity", lambda: self._in_force(gravity, self._loads)):
-            self._gravity = gravity
+
+        def take() -> None:
+            with_gravity(self._described, gravity)
+            self._environment = self._environment._replace(gravity=gravity)
+
+        self._try("gravity", take)
 
     def _on_payload(self, message: Any) -> None:
         load = messages.load_of(message, self._settings.frame_prefix)
 
         def take() -> None:
-            loads = replaced(self._loads, load)
-            self._in_force(self._gravity, [load])
-            self._loads = loads
+            with_load(self._described, load)
+            self._environment = self._environment.with_load(load)
 
         self._try("payload", take)
 
@@ -217,8 +222,8 @@ class TeachingNode(BaseNode):
         model, values = self._model, {"file": self._settings.file, "latest": self._latest_answer}
         values |= {"states recorded": len(self._samples), "joints reported": len(self._positions)}
         if model is not None:
-            model = self._in_force(self._gravity, self._loads)
-            values |= messages.environment_values(model.gravity, self._loads)
+            model = self._in_force()
+            values |= messages.environment_values(model.gravity, self._environment.loads)
         missing = "waiting for a robot_description" if model is None else ""
         self._remind("waiting", missing)
         state = "recording" if self._recording else "idle"

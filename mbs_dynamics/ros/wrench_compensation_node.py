@@ -20,7 +20,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkGravity, LinkLoad, carried_over, replaced, under
+from mbs_dynamics.control.environment import Environment, LinkGravity, LinkLoad, with_load
 from mbs_dynamics.control.force_calibration import Calibration
 from mbs_dynamics.control.force_sensor import STALE_TIMEOUT, ForceSensor
 from mbs_dynamics.control.joint_input import JointInput
@@ -48,11 +48,9 @@ class WrenchCompensationNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._watch_parameters()
         settings: WrenchCompensationSettings = self._settings
         self._sensor: ForceSensor | None = None
-        self._input: JointInput | None = None
-        self._gravity, self._loads = LinkGravity("", settings.gravity), list[LinkLoad]()
+        self._environment = Environment(LinkGravity("", settings.gravity))
         self._text, self._refused = "", ""
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
         self._calibration: Calibration | None = None
@@ -67,7 +65,6 @@ class WrenchCompensationNode(DescribedNode):
         self._serve("~/fit", self._fit)
         self._serve("~/restart", self._restart)
         self._serve("~/zero", self._zero)
-        self._steady_timer(1.0, self._publish_diagnostics)
 
     def _serve(self, service: str, action: Callable[[ForceSensor, float], str]) -> None:
         self.answer(service, lambda _: action(self._described(), time.monotonic()))
@@ -88,7 +85,7 @@ class WrenchCompensationNode(DescribedNode):
         if self._sensor is not None:
             self._calibration = self._sensor.calibration
         self._sensor, self._input, self._refused = None, None, ""
-        self._gravity, self._loads = LinkGravity("", self._settings.gravity), []
+        self._environment = Environment(LinkGravity("", self._settings.gravity))
         self._enter("unconfigured")
 
     @property
@@ -103,18 +100,13 @@ class WrenchCompensationNode(DescribedNode):
             return True
         settings = self._settings
         links, limits = (settings.sensor_frame, settings.tool_frame), settings.wrench_limits
-        initial = LinkGravity("", settings.gravity)
         try:
             model = model_of(text)
             sensor = ForceSensor(model, *links, limits=limits)
-            gravity, loads, remarks = carried_over(
-                model,
-                self._gravity,
-                initial,
-                self._loads,
-                lambda some: sensor.bear(under(model, initial, some), 0.0),
+            environment, remarks = self._environment.fitted(
+                model, settings.gravity, lambda some: sensor.bear(some.around(model), 0.0)
             )
-            sensor.bear(under(model, gravity, loads), 0.0)
+            sensor.bear(environment.around(model), 0.0)
             joints = JointInput.of_model(model, fixed=settings.fixed)
         except MbsError as error:
             self._refused = str(error)
@@ -122,7 +114,7 @@ class WrenchCompensationNode(DescribedNode):
             return False
         sensor.calibration = self._sensor.calibration if self._sensor else self._calibration
         self._sensor, self._input, self._text = sensor, joints, text
-        self._gravity, self._loads = gravity, loads
+        self._environment = environment
         self._enter(self._lifecycle)
         line = f"model {quoted(model.name)}: sensor {sensor.link!r}, tool {sensor.tool!r}"
         self._log_model(line, [*remarks, *remarks_about(model)])
@@ -134,37 +126,30 @@ class WrenchCompensationNode(DescribedNode):
         return self._sensor
 
     def _set_gravity(self, gravity: LinkGravity) -> None:
-        self._set_environment(gravity, self._loads)
+        self._set_environment(self._environment._replace(gravity=gravity))
 
     def _set_load(self, load: LinkLoad) -> None:
-        sensor = self._described()
-        under(sensor.model, self._gravity, [load])  # or an error, of a load that is removed as well
-        self._set_environment(self._gravity, replaced(self._loads, load))
+        with_load(self._described().model, load)  # or an error, of a load that is removed as well
+        self._set_environment(self._environment.with_load(load))
 
-    def _set_environment(self, gravity: LinkGravity, loads: list[LinkLoad]) -> None:
+    def _set_environment(self, environment: Environment) -> None:
         sensor = self._described()
-        sensor.bear(under(sensor.model, gravity, loads), time.monotonic())
-        self._gravity, self._loads = gravity, loads
+        sensor.bear(environment.around(sensor.model), time.monotonic())
+        self._environment = environment
 
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:
         if "gravity" in given:  # also if its value is the same
-            self._gravity = LinkGravity("", self._settings.gravity)
+            gravity = LinkGravity("", self._settings.gravity)
             if self._sensor is not None:
-                self._set_gravity(self._gravity)
+                self._set_gravity(gravity)
+            self._environment = self._environment._replace(gravity=gravity)
 
     # -- readings ----------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        if self._input is None or self._sensor is None:
-            return
-        now, stamp = time.monotonic(), messages.stamp_of(message.header.stamp)
-        reading = self._input.read(
-            message.name, message.position, message.velocity, stamp=stamp, received=now
-        )
-        if isinstance(reading, Rejection):
-            if reading.kind != "partial":
-                self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
-        elif not reading.repeated:
+        now = time.monotonic()
+        reading = self._read(message, now)
+        if self._sensor is not None and reading is not None:
             self._sensor.move(reading.q, reading.stamp, now)
 
     def _on_wrench(self, message: Any) -> None:
@@ -227,7 +212,7 @@ class WrenchCompensationNode(DescribedNode):
     def _sensor_status(self) -> DiagnosticStatus:
         values, summary, unknown = {}, "", "bias and weight of the tool are not known"
         if self._sensor is not None:
-            values = messages.environment_values(self._sensor.gravity, self._loads)
+            values = messages.environment_values(self._sensor.gravity, self._environment.loads)
             values["poses"] = len(self._sensor.poses)
         if self._sensor is not None and self._sensor.calibration is not None:
             bias, mass, com = self._sensor.calibration

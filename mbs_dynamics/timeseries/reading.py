@@ -73,7 +73,7 @@ def read_torques(
     table = columns_of(path, topic)
     bare = {name: f"tau_{name}" for name in table.values if name in joint_names}
     declared = Declarations({**bare, **columns})
-    t, given, *_ = quantities(table, declared, declared.meanings(table.values))
+    t, given, _, sources = quantities(table, declared, declared.meanings(table.values))
     torques = given["tau"]
     if t is None or not torques:
         raise ArgumentError(
@@ -81,6 +81,13 @@ def read_torques(
             f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
             f"--columns; the file has {listed(list(table.values))}"
         )
+    for name, values in torques.items():
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ArgumentError(
+                f"{path}: {quoted(sources[column_name('tau', name)])} must be finite; got "
+                f"{values[row]:g} in row {row + 1}"
+            )
     if set(torques) & set(joint_names):  # the names are those of this robot, so all must exist
         UnknownJointError.check(torques, joint_names)
     else:
@@ -89,8 +96,6 @@ def read_torques(
     tau = np.zeros((len(t), len(joint_names)))
     for name, values in torques.items():
         tau[:, list(joint_names).index(name)] = values
-    if np.isnan(tau).any():
-        raise ArgumentError(f"{path}: tau must be finite; got nan")
     return TimeSeries(t, tuple(joint_names), 0.0 * tau, tau=tau, name=str(path))
 
 

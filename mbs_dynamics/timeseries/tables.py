@@ -35,8 +35,6 @@ class Columns:
         self.values = values
         self.lines: list[int] = []
         """Line of the file for each row of cells; empty for arrays of numbers."""
-        self.comma = False
-        """Whether cells have decimal commas."""
         self.notes: list[str] = []
         """Notes on data that were left out."""
         self.unstated: dict[str, str] = {}
@@ -50,9 +48,8 @@ class Columns:
         column = self.values[name]
         if isinstance(column, np.ndarray):
             return column.astype(np.float64)
-        cells = [cell.replace(",", ".") for cell in column] if self.comma else column
-        numbers = [number(cell) for cell in cells]
-        for line, text, value in zip(self.lines, cells, numbers, strict=True):
+        numbers = [number(cell) for cell in column]
+        for line, text, value in zip(self.lines, column, numbers, strict=True):
             if value is None and text.strip().lower() not in MISSING:
                 raise TimeSeriesError(
                     f"{self.name}, line {line}: {quoted(name)} is {quoted(text)}; valid: numbers"
@@ -81,7 +78,7 @@ def read_csv(path: Path) -> Columns:
     header = lines[0][1].lstrip("# ")
     separator = max(SEPARATORS, key=header.count)
     separator = separator if separator in header else " "
-    body = [line for _, line in lines[1:]]
+    body = [line if separator == "," else line.replace(",", ".") for _, line in lines[1:]]
     names = [name.strip() for name in _cells(path, [header], separator)[0]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
@@ -90,24 +87,19 @@ def read_csv(path: Path) -> Columns:
             raise TimeSeriesError(f"{path}: the header has {quoted(name)} twice")
     if all(number(name) is not None for name in names):
         raise TimeSeriesError(f"{path}: has no header; its first line is {shortened(header)!r}")
-    try:  # a table of nothing but numbers
-        array = np.loadtxt(body, delimiter=separator.strip(" ") or None, comments=None, ndmin=2)
-        if array.shape == (len(body), len(names)):
-            return Columns(str(path), dict(zip(names, array.T, strict=True)))
-    except ValueError:
-        pass
-    table_lines, rows = [k for k, _ in lines[1:]], _cells(path, body, separator)
+    rows = _cells(path, body, separator)
     if len(rows) != len(body):
         raise TimeSeriesError(f"{path}: has cells with line breaks")
-    for line, row in zip(table_lines, rows, strict=True):
+    table = Columns(str(path), {})
+    table.lines = [k for k, _ in lines[1:]]
+    for line, row in zip(table.lines, rows, strict=True):
         while len(row) > len(names) and not row[-1].strip():
             row.pop()
         if len(row) != len(names):
             raise TimeSeriesError(
                 f"{path}, line {line}: {len(row)} cells; the header has {len(names)}"
             )
-    table = Columns(str(path), dict(zip(names, zip(*rows, strict=True), strict=True)))
-    table.lines, table.comma = table_lines, separator != ","
+    table.values = dict(zip(names, zip(*rows, strict=True), strict=True))
     return table
 
 

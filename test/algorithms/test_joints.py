@@ -12,6 +12,7 @@ test_back_ends.py.
 """
 
 import functools
+import re
 
 import numpy as np
 import pinocchio as pin
@@ -25,7 +26,7 @@ from twins import MIXED, Twin, fixed, floating, mixed, with_rotors
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import derivative_of, series_of
-from mbs_dynamics.model.coordinates import checked_positions
+from mbs_dynamics.model.coordinates import checked_positions, velocity_names
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.model.orders import leaves
@@ -294,6 +295,17 @@ def test_derivatives_along_the_groups(seed):
 
             second = evaluated(mbs.jacobian_derivative, m, q, joints=(k, j), **same)
             assert_close(second, along(dJ, m, q, np.eye(m.n)[j]), 1e-12, (rep, k, j))
+
+
+def test_jacobian_derivative_takes_names_of_velocities():
+    m = mixed(2, ("free", "revolute")).model
+    q, body, names = m.random_state(1).q, m.body_names[-1], velocity_names(m.joints)
+    assert names[0].endswith("[0]")
+    for k in (0, 6):
+        by_name = evaluated(mbs.jacobian_derivative, m, q, body=body, joints=(names[k],))
+        assert_close(by_name, evaluated(mbs.jacobian_derivative, m, q, body=body, joints=(k,)), 0.0)
+    with pytest.raises(mbs.errors.UnknownJointError, match=re.escape(names[0])):
+        mbs.jacobian_derivative(m, q, body, (m.joint_names[0],))
 
 
 @pytest.mark.long

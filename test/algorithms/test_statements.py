@@ -127,7 +127,7 @@ def test_derivatives_of_relative_poses():
                 J_ij = hat(column(system, i, j))
                 assert_close(back @ dC_i[j], J_ij)
                 C_ij, C_ji = back @ reference.C[j], np.linalg.inv(reference.C[j]) @ C_i
-                X_j = inverse(system.home[j]) @ hat(system.screw_spatial[j]) @ system.home[j]
+                X_j = inverse(system.home[j]) @ hat(system.screws_spatial[j][:, 0]) @ system.home[j]
                 for k in range(mechanism.n):
                     J_ik = np.zeros((4, 4))
                     if k in path and k > j:
@@ -148,7 +148,7 @@ def test_columns_from_each_description_of_a_joint():
         for i, path in enumerate(system.paths):
             J = {kind: reference.jacobian(i, kind) for kind in REPRESENTATIONS}
             for j in path:
-                X, Y, A = system.screw_body[j], system.screw_spatial[j], system.home[j]
+                X, Y, A = system.screw_body[j], system.screws_spatial[j][:, 0], system.home[j]
                 Z = Ad(inverse(S)) @ X
                 for kind, C in (("body_fixed", system.C_rel(i, j)), ("spatial", system.C[j])):
                     for found in (Ad(C) @ X, Ad(C @ inverse(A)) @ Y, Ad(C @ S) @ Z):
@@ -173,9 +173,8 @@ def test_spatial_and_hybrid_joint_screws():
         rest = System(mechanism.model, np.zeros(mechanism.n))
         moving = MovingSystem(mechanism.model, q, np.zeros(mechanism.n))
         J_h = system.A_h @ system.X_h
-        for j, (X, Y, A) in enumerate(
-            zip(system.screw_body, system.screw_spatial, system.home, strict=True)
-        ):
+        Ys = [screws[:, 0] for screws in system.screws_spatial]
+        for j, (X, Y, A) in enumerate(zip(system.screw_body, Ys, system.home, strict=True)):
             hybrid = from_body_fixed(system.C[j], "hybrid") @ X
             J_s = from_body_fixed(system.C[j], "spatial") @ X
             assert_close(moving.screws_s[j], J_s)

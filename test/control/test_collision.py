@@ -11,7 +11,8 @@ from made_once import made_once
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.control.collision_tuning import external_torques, tune
+from mbs_dynamics.control.collision import UNWATCHED
+from mbs_dynamics.control.collision_tuning import Watch, tune
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.period.collisions import SETTLING
 from mbs_dynamics.errors import MbsError
@@ -36,6 +37,13 @@ def swing(model, state, reference):
     goal, speed = Q + WIDTHS * (np.cos(t) - 1.0), -WIDTHS * RATES * np.sin(t)
     ahead = mbs.inverse_dynamics(model, goal, speed, -WIDTHS * RATES**2 * np.cos(t))
     return ahead + STIFFNESS * (goal - state.q) + 0.05 * STIFFNESS * (speed - state.qd)
+
+
+def external_torques(model, t, q, qd, tau, joints=range(7)):
+    """Return the states of the period after measurements (N, n) at times t (N,)."""
+    watched = [model.joint_names[k] for k in joints]
+    watch = Watch(model, dict.fromkeys(watched, UNWATCHED._replace(impact=1.0)))
+    return [*map(watch.after, t.tolist(), q, qd, tau)]
 
 
 def moving(limits=None, **options):
@@ -126,7 +134,7 @@ def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
     pushed = t >= SETTLING + 0.1
     tau = mbs.gravity_torques(MODEL, Q) - pushed[:, None] * (J.T @ W)
     rest = np.zeros((len(t), 7))
-    torques = [*external_torques(MODEL, t, rest + Q, rest, tau, range(7))]
+    torques = external_torques(MODEL, t, rest + Q, rest, tau)
     np.testing.assert_allclose(torques[-1].sustained, J.T @ W, atol=0.02 * abs(J.T @ W).max())
     loop = moving({"collision_file": str(files[1]), "on_collision": "float"}).run(1.0, FAST)
     force = np.array([10.0, -25.0, 15.0])
@@ -144,11 +152,11 @@ def test_external_torques_start_anew_after_a_pause_and_without_an_effort():
     rest = np.zeros((len(t), 7))
     tau = mbs.gravity_torques(MODEL, Q) + rest
     tau[700, 3] = np.nan
-    torques = [*external_torques(MODEL, t, rest + Q, rest, tau, range(7))]
+    torques = external_torques(MODEL, t, rest + Q, rest, tau)
     known = np.array([c.contact_time for c in torques])
     np.testing.assert_allclose(known[[1, 399, 400, 402, 699]], [0.0, 0.398, 0.0, 0.001, 0.298])
     assert not known[[400, 401, 700, 701]].any()
-    part = [*external_torques(MODEL, t, rest + Q, rest, tau, [0, 1])]
+    part = external_torques(MODEL, t, rest + Q, rest, tau, [0, 1])
     assert part[-1].contact_time == pytest.approx(0.598)
 
 
@@ -166,7 +174,7 @@ def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
     true = in_force(arm, np.array([3.0, 0.0, -9.3]), loads)
     tau = mbs.inverse_dynamics(true, q, qd, qdd) - FRICTION.resistance(qd)
     largest = [
-        max(abs(c.sustained).max() for c in [*external_torques(known, t, q, qd, tau, range(7))][1:])
+        max(abs(c.sustained).max() for c in external_torques(known, t, q, qd, tau)[1:])
         for known in (true, arm)
     ]
     assert largest[0] < 0.02

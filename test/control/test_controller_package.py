@@ -16,7 +16,6 @@ from random_periods import MODEL, N
 
 import mbs_dynamics as mbs
 from mbs_dynamics.bridges.controller_package import (
-    STALE_TIMEOUT,
     check_controller,
     description_digest,
     export_controller,
@@ -116,7 +115,9 @@ def test_parameters_are_those_in_python(package):
         elif one.per == "joint" or name == "joints":
             assert default == []
         elif name == "stale_timeout":
-            assert default == STALE_TIMEOUT
+            assert default == 0.0  # counted in periods, which a node does not know
+            assert row["validation"]["bounds<>"] == [0.0, one.range[1]]
+            continue
         else:
             assert default == (list(one.default) if row["type"] == "double_array" else one.default)
         checked = row.get("validation", {})
@@ -249,6 +250,8 @@ def test_loads_in_cpp_are_those_in_python(library, link):
         ("hand", [1.0, 0, 0, 0, 0.1, 0.5, 0, 0.1, 0, 0.1], "is not positive semidefinite"),
         ("hand", [0.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1], "no inertia without mass"),
         ("hand", [np.nan], "nan is too large"),
+        ("hand", [1.0, 50.0], "centre of mass or the radius of gyration is too large"),
+        ("hand", [1.0, 0, 0, 0, 1e3, 0, 0, 1e3, 0, 1e3], "radius of gyration is too large"),
     ],
 )
 def test_loads_that_cannot_be_right_are_refused_in_cpp(library, link, load, message):

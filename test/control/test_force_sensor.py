@@ -79,6 +79,15 @@ def test_a_sensor_without_a_tool_is_allowed_and_said():
     assert "no tool" in str(found)
 
 
+@pytest.mark.parametrize("frozen", [slice(6), slice(3), slice(3, 6)])
+def test_readings_that_do_not_change_are_refused(frozen):
+    g, W = poses()
+    W = W + NOISE * np.random.default_rng(2).normal(size=W.shape)
+    W[:, frozen] = W[0, frozen]
+    with pytest.raises(ArgumentError, match="the readings do not change"):
+        fit(g, W)
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize(
     ("turn", "sign", "said"),

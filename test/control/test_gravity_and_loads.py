@@ -7,6 +7,7 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws
+from mbs_dynamics.control.environment import LinkLoad, check_load
 from simulated.bus import frames_of
 from simulated.guarded_bench import MODEL, Q, table
 
@@ -70,3 +71,14 @@ def test_a_load_set_before_enabling_acts_whoever_has_read_it(read):
 
     found = torques_of(arm, before=before)
     np.testing.assert_allclose(found, mbs.gravity_torques(MODEL.with_payload(*LOAD), Q), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("com", "moment", "said"),
+    [((50.0, 0.0, 0.0), 0.0, "50 m from the link"), ((0.0, 0.0, 0.0), 1e3, "38.7 m from its")],
+)
+def test_loads_in_millimetres_are_refused(com, moment, said):
+    tensor = tuple(map(tuple, (moment * np.eye(3)).tolist()))
+    with pytest.raises(mbs.ModelError, match=said):
+        check_load(LinkLoad("tool", 1.0, com, tensor))
+    check_load(LinkLoad("tool", 0.0, com, ((0.0,) * 3,) * 3))  # removes it

@@ -251,6 +251,17 @@ def test_a_joint_without_motor_must_be_fixed():
     assert arm.enable(0.0) == []
 
 
+def test_a_table_that_was_read_for_another_model_is_refused():
+    names = ["rail", *MODEL.joint_names]
+    M = [mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), 0.01 * np.eye(3))] * 8
+    Y = [[1.0, 0.0, 0.0, 0.0, 0.1 * k, 0.0] for k in range(8)]
+    on_rail = mbs.Model.from_screws(
+        range(-1, 7), [np.eye(4)] * 8, Y, M, frame="spatial", joint_names=names
+    )
+    with pytest.raises(ArgumentError, match="another model"):
+        GuardedArm(on_rail, laws.Gravity(), Motors(table(), MODEL), fixed={"rail": 0.0})
+
+
 def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     path = tmp_path / "floating.csv"
     with path.open("w") as log:

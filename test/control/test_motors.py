@@ -154,6 +154,15 @@ def test_odd_frames_are_reported_and_never_raise():
             motors.measured([broken])
 
 
+@pytest.mark.parametrize("absurd", [1e308, -1e300, 10**400])
+def test_numbers_that_overflow_are_none_and_never_raise(absurd):
+    motors = Motors(table({"joint1": row(1, position_per_radian=1e-9)}), ARM)
+    with np.errstate(all="raise"):
+        found = motors.measured([Frame(1, 0.0, absurd, 0.0, 2.0)])
+    assert np.isnan(found.positions[0])
+    assert list(found.efforts) == [2.0]
+
+
 def test_prismatic_joints_limits_and_remarks():
     model = mbs.Model.from_urdf(RAIL)
     rows = {

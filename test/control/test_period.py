@@ -25,7 +25,7 @@ from mbs_dynamics.control.period import (
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.function import initial
 from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
-from mbs_dynamics.control.period.records import Sample, State
+from mbs_dynamics.control.period.records import Request, Sample, State
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 
 INVARIANTS = [
@@ -96,6 +96,38 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
         assert s.refused[1] == (reason if refused else 0.0)
     others = [True, not waits, not waits, True]
     assert used == [[new, k == 3, new] for k, new in enumerate(others)]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "missing", "stale"),
+    [
+        ([1] * 5, 4, [False] * 5),  # the last one has its state again
+        ([1] * 5, 5, [False] * 4 + [True]),
+        ([1, 8, 1], 0, [False] * 3),  # a pause of the loop, with a valid state after it
+        ([1, 8, 1], 3, [False, True, True]),
+    ],
+)
+def test_joint_is_stale_at_its_fifth_missing_state_but_not_because_of_a_pause(
+    layouts, gaps, missing, stale
+):
+    """As in the exported controller, whose loop may pause for longer than a state is missing."""
+    one = np.ones(N)
+    p = settings(layouts, timeout=4.5 * PERIOD * one, longest_pause=10.0 * PERIOD)
+    known = dict.fromkeys(("stamp", "received"), one)
+    s = initial(p)._replace(now=1.0, mode=transitions.ON, q=0.0 * one, trusted=0.0 * one, **known)
+    kind = [check.kind for check in CHECKS].index("stale")
+    state, now, found = layouts.state.packed(s), 1.0, []
+    request = layouts.request.packed(Request(*np.zeros(len(Request._fields))))
+    for k, gap in enumerate(gaps):
+        now += gap * PERIOD
+        q = np.where(np.arange(N) == 1, np.nan if k < missing else 0.0, 0.0)
+        x = Sample(now, now * one, now * one, one, q, *[0.0 * one] * 6, 1.0, 0.0 * one)
+        result = layouts(state, layouts.sample.packed(x), request, layouts.settings.packed(p))
+        joint = layouts.verdict.unpacked(result.verdict).joint[kind]
+        assert joint == 1.0 or np.isnan(joint)
+        found.append(bool(joint == 1.0))
+        state = layouts.state.packed(layouts.state.unpacked(result.state)._replace(mode=s.mode))
+    assert found == stale
 
 
 # -- mutants ---------------------------------------------------------------------------------------

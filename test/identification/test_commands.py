@@ -18,7 +18,7 @@ from mbs_dynamics.identification import (
     box_of,
     identify_static,
     plan_excitation,
-)  # fmt: skip
+)
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeriesError
 

@@ -20,11 +20,11 @@ from identification_bench import (
     torques,
     with_still_joints,
     wrong,
-)  # fmt: skip
+)
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification import identified_urdf, identify, node_parameters, report
-from mbs_dynamics.identification.estimation import base_estimate
+from mbs_dynamics.identification.estimation import base_estimate, least_squares_residual
 from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
@@ -63,6 +63,15 @@ def test_every_link_can_exist_and_friction_is_found(found):
     np.testing.assert_allclose(coulomb, COULOMB, atol=0.03)
     np.testing.assert_allclose(viscous, VISCOUS, atol=0.03)
     assert found.model.joint("joint2").friction == coulomb[1]
+
+
+def test_columns_that_are_zero_but_for_rounding_are_not_fitted():
+    rng = np.random.default_rng(0)
+    X, b = rng.normal(size=(50, 2, 3)), rng.normal(size=(50, 2))
+    expected = least_squares_residual(X, b)
+    for rounding in (0.0, 1e-15 * b[..., None]):
+        columns = np.concatenate([X, np.zeros((50, 2, 1)) + rounding], axis=-1)
+        np.testing.assert_allclose(least_squares_residual(columns, b), expected, atol=1e-9)
 
 
 def test_base_parameters_are_those_of_the_truth_within_what_is_stated():

@@ -17,7 +17,7 @@ from mbs_dynamics.identification import (
     identify_payload,
     identify_static,
     validate,
-)  # fmt: skip
+)
 from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 

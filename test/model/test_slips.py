@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from urdf_reference import joint, link, load, urdf
 
-from mbs_dynamics.model.slips import ENTRIES, UPPER, tensor_slip
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.slips import ENTRIES, UPPER, tensor_slip, twin_slips
 
 
 def bodies(count, seed=0):
@@ -75,3 +76,24 @@ def test_links_that_are_not_like_their_twins_are_named(stated, said):
 def test_twins_that_are_alike_get_no_message():
     assert legs() == []
     assert legs(mass=2.04) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "are_twins"),
+    [
+        ("left_arm", "right_arm", True),
+        ("LeftArm", "RightArm", True),
+        ("l_wrist", "r_wrist", True),
+        ("arm_l", "arm_r", True),
+        ("FL_hip", "FR_hip", True),
+        ("bl_wheel", "br_wheel", True),
+        ("LH_thigh", "RH_thigh", True),
+        ("lr_calf", "rr_calf", True),
+        ("tool", "toor", False),
+        ("link_1", "rink_1", False),
+    ],
+)
+def test_twins_differ_by_the_word_for_the_side(left, right, are_twins):
+    light, heavy = (Inertia.from_com(m, np.zeros(3), np.zeros((3, 3))) for m in (1.0, 2.0))
+    found = list(twin_slips({left: light, right: heavy}))
+    assert [name for name, _ in found] == ([left] if are_twins else [])

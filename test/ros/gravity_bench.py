@@ -82,18 +82,20 @@ class Bench:
         return command
 
     def send(self, q=Q, qd=REST, names=JOINTS, stamp=None, efforts=()):
-        """Send one state now; return the answer."""
+        """Send one state now; return the answer, None without a robot."""
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
         positions, velocities = list(map(float, q)), list(map(float, qd))
-        answer = self.core.receive(
+        if self.core.arm is None:
+            return None
+        answer = self.core.arm.receive(
             list(names), positions, velocities, efforts, stamp=stamp, now=self.now
         )
         self.note(answer.command)
         return answer
 
     def tick(self):
-        return self.note(self.core.tick(self.now))
+        return self.note(self.core.arm.tick(self.now))
 
     def run(self, seconds, q=Q, qd=REST):
         """Let time pass, with states of the robot."""
@@ -101,7 +103,7 @@ class Bench:
         while self.now < end - 0.5 * PERIOD:
             self.now += PERIOD
             self.send(q, qd)
-            if self.core.stopping:
+            if self.core.arm is not None and self.core.arm.stopping:
                 self.tick()
 
     def silence(self, seconds):

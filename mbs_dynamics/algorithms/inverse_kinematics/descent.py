@@ -27,7 +27,7 @@ LEAST_TURN = 1e-6
 the target."""
 
 HOPELESS_DAMPING = 1e8
-"""Where this much is not enough, no step however short comes nearer to the target."""
+"""Damping beyond which a search ends, as no step, however short, reduces the error."""
 
 
 @algorithm(invariant=True)
@@ -114,9 +114,9 @@ class SearchResult(NamedTuple):
 def descend(task: Task, targets: FloatArray, starts: FloatArray) -> SearchResult:
     """Search from starts (N, nq), which lie within the limits, for targets (N, 4, 4).
 
-    A search ends when it has converged, or when no step helps. The damping follows the ratio of the
-    actual to the predicted decrease of the cost: Nielsen, Damping parameter in Marquardt's method
-    (1999).
+    A search ends when it has converged, or when no step reduces the error. The damping follows the
+    ratio of the actual to the predicted decrease of the cost: Nielsen, Damping parameter in
+    Marquardt's method (1999).
     """
     N = len(starts)
     q = starts.copy()
@@ -124,7 +124,7 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> SearchResult
     e, J, gap = task.residual(q, targets)
     cost = _half_square(e)
     damping, growth = np.full(N, FIRST_DAMPING), np.full(N, 2.0)
-    at = np.arange(N)  # the searches that go on; the arrays above have one entry for each
+    at = np.arange(N)  # the searches that continue; the arrays above have one entry for each
     for iteration in range(task.max_iterations + 1):
         converged = (gap <= task.tolerance).all(-1)
         result.converged[at], result.cost[at], result.gap[at] = converged, cost, gap

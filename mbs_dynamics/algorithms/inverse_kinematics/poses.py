@@ -17,12 +17,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import (
-    checked_positions,
-    middle,
-    velocity_names,
-    with_singles,
-)
+from mbs_dynamics.model.coordinates import checked_positions, middle, velocity_names, with_singles
 from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"

@@ -339,7 +339,7 @@ class Function:
         return at
 
     def heap(self, size: Operand) -> tuple[Value, Value]:
-        """Return so many bytes of the heap, for :data:`FREE`, and its first aligned address.
+        """Return allocated memory, to be released by :data:`FREE`, and its first aligned address.
 
         Both are null if there is no memory.
         """
@@ -377,7 +377,7 @@ class Function:
         return f"b{self._names}"
 
     def begin(self, label: str) -> None:
-        """Begin a basic block; the one before falls through to it."""
+        """Begin a basic block; the previous one falls through to it."""
         self.jump(label)
         self.lines.append(f"{label}:")
 

@@ -13,7 +13,7 @@ from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 
 C_STACK = 1 << 16
-"""Bytes of scratch memory from which on it is an argument of the function."""
+"""Bytes of scratch memory above which it becomes an argument of the function."""
 
 PRECISIONS = {"double": ("double", "", 8), "single": ("float", "f", 4)}
 """For each precision the type in C, the suffix of its constants and mathematical functions, and how
@@ -42,14 +42,14 @@ class CFunction(NamedTuple):
     definition: str
     """The function, and before it the static functions that it needs."""
     stack: int
-    """Bytes of an array of its own on the stack; the compiler's variables come on top."""
+    """Bytes of the array of scratch memory on the stack, without the compiler's own variables."""
     workspace: int
-    """How many numbers there must be room for at the last argument, ``workspace``, which means
-    nothing between calls; 0 if there is no such argument."""
+    """Length of the last argument, the array ``workspace``, whose contents need not persist
+    between calls; 0 if there is no such argument."""
 
 
 def emit_c(module: ir.Module, *, name: str | None = None, precision: str = "double") -> CFunction:
-    """Return a module in C. Memory beyond :data:`C_STACK` is the caller's."""
+    """Return a module in C. The caller provides scratch memory above :data:`C_STACK`."""
     printer = _C(module, name or identifier(module.name), precision)
     definition = "\n".join([*printer.lines(), ""])
     return CFunction(printer.signature(), definition, printer.stack, printer.workspace)

@@ -18,7 +18,7 @@ from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 
 STACK = 1 << 18
-"""Bytes of scratch memory from which on it comes from the heap."""
+"""Bytes of scratch memory above which it is allocated on the heap."""
 
 
 def emit_llvm(module: ir.Module, lanes: int = 1) -> str:
@@ -41,12 +41,12 @@ class _Layout:
         self.lanes, self.prefix = lanes, f"{module.name}.{lanes}"
         self.ports = (*module.inputs, *module.outputs)
         self.offsets: dict[ir.Buffer, int] = {}
-        """Where scratch buffers begin in the memory, in entries."""
+        """Offsets of the scratch buffers in the memory, in entries."""
         self.lines = 0
-        """The size of the memory."""
+        """Size of the memory in cache lines."""
         for buffer in module.scratch:
             self.offsets[buffer] = self.lines * LINE // lanes
-            # odd numbers of lines, so that all sets of a cache serve the same entries of many
+            # an odd number of lines, so that equal entries of buffers are in different cache sets
             self.lines += -(-buffer.size * lanes // LINE) | 1
 
     def prototype(self, procedure: ir.Call) -> builder.Prototype:
@@ -159,7 +159,7 @@ class _Function(builder.Function):
         if not self.checks:
             return 0
         status = self.operand(0, builder.vector(self.lanes, I32))
-        for x, k in reversed(self.checks):  # the first one decides
+        for x, k in reversed(self.checks):  # the first failure is reported
             status = self.select(x > 0.0, status, k)
         if self.lanes == 1:
             return status

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers, which evaluate many states by the function of a program; shared by all programs.
 
-Code for one state is called with the addresses of that state's rows. Vector code takes one entry of
-as many states as there are lanes side by side. So its driver transposes tiles of states on their
-way in and out, in registers, between the arrays and a scratch area that stays in the first cache.
+Code for one state is called with the addresses of that state's rows. Vector code expects the same
+entry of all its states, one per lane, in consecutive memory. Its driver therefore transposes tiles
+of states in registers, between the arrays and a scratch area that stays in the first-level cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 )
 
 BODY = Prototype("", I32, PTR)
-"""A program's function, for one state or several: it is given the addresses of all ports."""
+"""Function of a program, for one state or several; the argument has the addresses of all ports."""
 
 COUNTS = Pointer(I64)
 DRIVER = Prototype("", I64, BODY, I64, Pointer(Pointer(DOUBLE)), COUNTS, COUNTS, I64, I64, I64)
@@ -44,7 +44,7 @@ MINIMUM = Prototype(builder.intrinsic("smin", I64), I64, I64, I64)
 
 
 def driver_name(lanes: int) -> str:
-    """Return the name of the driver of bodies for so many states."""
+    """Return the name of the driver of functions for ``lanes`` states at once."""
     return f"mbs.states{lanes}"
 
 
@@ -76,7 +76,7 @@ def _one_by_one(f: builder.Function) -> None:
 def _in_tiles(f: builder.Function, lanes: int) -> None:
     """Emit the evaluation of at least ``lanes`` states.
 
-    Remaining states at the end are evaluated together with previous ones again.
+    A last group with fewer states than lanes is filled up with states that were evaluated before.
     """
     body, states, pointers, strides, sizes, inputs, ports, guards = f.parameters
     entries, areas = f.variable(I64, lanes), f.array(Pointer(DOUBLE), ports + 1)
@@ -102,7 +102,7 @@ def _in_tiles(f: builder.Function, lanes: int) -> None:
         with f.if_(status != 0):
             failed = f.variable(I64, -1)
             with f.if_(status > 0), f.loop(lanes) as k:
-                lane = f.operand(lanes - 1, I64) - k  # the first one last
+                lane = f.operand(lanes - 1, I64) - k  # from the last to the first
                 with f.if_(statuses[lane] != 0):
                     failed.value = (state + lane) * guards + statuses[lane].to(I64)
             f.call(builder.FREE, heap)

@@ -59,7 +59,7 @@ def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
         add(y, w)
         if isinstance(y, Symbol):
             nodes = y.graph.nodes
-    for node in nodes[::-1]:  # those that are made meanwhile come later
+    for node in nodes[::-1]:  # nodes that are created here come later
         w = gradients.get(node.id)
         if w is not None and node.op is not LOAD:
             rule = ops.TABLE[node.op].gradient

@@ -31,7 +31,7 @@ class Series:
         self.c = tuple(coefficients)
 
     def _coefficients(self, x: Any) -> tuple[Any, ...]:
-        """Return those of a series, or of a constant."""
+        """Return the coefficients of a series or of a constant."""
         return x.c if isinstance(x, Series) else (x, *[0.0] * (len(self.c) - 1))
 
     def __add__(self, other: Any) -> Any:
@@ -82,7 +82,7 @@ class Series:
         return self._sin_cos()[1]
 
     def _sin_cos(self) -> tuple[Series, Series]:
-        """From sdot = c xdot and cdot = -s xdot."""
+        """Return the sine and the cosine, from sdot = c xdot and cdot = -s xdot."""
         s, c = [functions.sin(self.c[0])], [functions.cos(self.c[0])]
         rate = [j * x for j, x in enumerate(self.c)][1:]  # coefficients of xdot
         for k in range(1, len(self.c)):

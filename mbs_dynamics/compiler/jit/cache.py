@@ -24,13 +24,13 @@ from hashlib import blake2b
 from mbs_dynamics.errors import log_once
 
 VERSION = b"mbs-dynamics-2\n"
-"""Begins each file. Another number makes all files of earlier ones worthless."""
+"""Header of each file. Files with the header of another version are not used."""
 
 LARGEST = 256 * 2**20
-"""Bytes that the folder holds at most; beyond, the files that were not used for longest go."""
+"""Maximum size of the folder in bytes. Above it the least recently used files are deleted."""
 
 DIGEST = 32
-"""Bytes of a checksum, and of a key."""
+"""Bytes of a checksum and of a key."""
 
 SUFFIX = ".object"
 
@@ -38,7 +38,7 @@ REMEDY = "Kernels are compiled each time; set MBS_CACHE_DIR to a folder of your 
 
 
 def folder() -> str | None:
-    """Return where objects are kept; None if that is switched off, or there is no such place."""
+    """Return the folder of objects; None if the cache is switched off or there is no folder."""
     if os.environ.get("MBS_CACHE") == "0" or not hasattr(os, "geteuid"):
         return None
     named = os.environ.get("MBS_CACHE_DIR")
@@ -66,7 +66,7 @@ def load(name: str) -> bytes | None:
         with open(os.path.join(place, name + SUFFIX), "rb") as file:
             start, contents = file.read(len(VERSION) + DIGEST), file.read()
             if start == _start(name, contents):
-                os.utime(file.fileno())  # used now: the oldest go first
+                os.utime(file.fileno())  # mark as used: the oldest files are deleted first
                 return contents
     return None
 

@@ -25,14 +25,14 @@ OLDEST = (0, 45)
 """The first version of llvmlite whose LLVM reads the IR of this package."""
 
 LEVEL = 1
-"""Optimisation level: code as fast as that of level 3 where it is straight, compiled far sooner."""
+"""Optimisation level. Straight-line code is as fast as with level 3, and compiles much faster."""
 
 CODE = (
     {"codemodel": "small", "reloc": "pic"}
     if sys.platform == "linux" and platform.machine() == "x86_64"
     else {"codemodel": "jitdefault", "jit": True}
 )
-"""Code with its constants beside it is up to 7 % faster than code for whatever address."""
+"""Code that has its constants nearby is up to 7 % faster than code for arbitrary addresses."""
 
 lock = held_during_forks()
 """Held during every call of llvmlite, also when modules are freed: llvmlite has a lock of its own,
@@ -41,7 +41,7 @@ _numbers = itertools.count()
 """Names of libraries of the loader."""
 
 symbols: dict[str, int] = {}
-"""Addresses by the names that code gives them, for all code that is placed later."""
+"""Addresses of external symbols by name, for all code that is linked later."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -56,9 +56,9 @@ def _binding() -> Any:
 
 
 def _version() -> str:
-    """Return the version of llvmlite, each of which comes with one LLVM. Its import is quick."""
+    """Return the version of llvmlite, which determines that of LLVM. Its import is fast."""
     try:
-        with lock:  # a child would wait for the import of a thread that it does not have
+        with lock:  # a forked child would wait forever for an import in another thread
             import llvmlite
     except ImportError as error:
         raise BackendError(
@@ -110,7 +110,7 @@ def _linker() -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _emitter() -> Any:
-    """Return the target machine that emits objects; to make one takes two milliseconds."""
+    """Return the target machine that emits objects; creating one takes two milliseconds."""
     return _machine(_binding())
 
 
@@ -130,9 +130,9 @@ def _optimize(llvm: Any, module: Any) -> None:
 def check_execution() -> None:
     """Raise BackendError if the system forbids the execution of memory that was written to.
 
-    SELinux and systemd can be configured so, and prctl(PR_SET_MDWE).
+    SELinux, systemd and prctl(PR_SET_MDWE) can be configured to forbid it.
     """
-    if not hasattr(mmap, "MAP_ANONYMOUS"):  # elsewhere LLVM finds out
+    if not hasattr(mmap, "MAP_ANONYMOUS"):  # elsewhere LLVM reports it
         return
     memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory[0] = 0
@@ -174,7 +174,7 @@ class MachineCode:
                     shared(function)
         with lock:
             library = _binding().JITLibraryBuilder().add_object_img(code).add_current_process()
-            for symbol, address in [*symbols.items()]:  # others may add some
+            for symbol, address in [*symbols.items()]:  # other threads may add symbols
                 library.import_symbol(symbol, address)
             self._library = library.export_symbol(name).link(_linker(), f"{next(_numbers)}")
             self.address = int(self._library[name])
@@ -186,19 +186,19 @@ class MachineCode:
 
 
 LANES = (2, 4, 8)
-"""How many doubles there are in vector registers."""
+"""Numbers of doubles in a vector register."""
 
 SHARED: dict[str, Callable[[], str]] = {
     **{driver_name(lanes): functools.partial(emit_driver, lanes) for lanes in (1, *LANES)},
     **{sines(lanes).name: functools.partial(emit_sines, lanes) for lanes in LANES},
 }
-"""Emitters of the IR of functions that programs call by name."""
+"""Functions that programs call by name, with what emits their IR."""
 
 _shared_lock = Lock()
 
 
 def shared(name: str, emit: Callable[[], str] | None = None) -> int:
-    """Return the address of a function that all kernels share, compiled when first asked for.
+    """Return the address of a function that all kernels share, compiled on the first request.
 
     ``emit`` returns its IR; by default it is one of :data:`SHARED`. Raises BackendError if llvmlite
     is not installed or too old, or if no new code may run.
@@ -206,7 +206,7 @@ def shared(name: str, emit: Callable[[], str] | None = None) -> int:
     with _shared_lock:
         if name not in symbols:
             code = MachineCode((emit or SHARED[name])(), name, optimized=True)
-            # when the interpreter ends, it frees what modules refer to, while threads may run it
+            # never freed: at exit, threads may still run it after modules are freed
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
             symbols[name] = code.address
     return symbols[name]
@@ -214,6 +214,6 @@ def shared(name: str, emit: Callable[[], str] | None = None) -> int:
 
 @functools.lru_cache(maxsize=1)
 def vector_lanes() -> int:
-    """Return how many doubles fit in a vector register of this processor."""
+    """Return the number of doubles in a vector register of this processor."""
     names = set(re.split(r"[\s,+]+", _host()[-1]))
     return 8 if "avx512f" in names else 4 if "avx" in names else 2

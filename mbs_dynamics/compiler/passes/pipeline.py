@@ -14,26 +14,27 @@ from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.errors import log_warning
 
 WIDTH = 8
-"""Angles of which code for one state computes the sines at once."""
+"""Number of angles whose sines are computed at once in code for one state."""
 
 FAR = 150
-"""Operations between two uses of a value from which on it is spilled."""
+"""Number of operations between two uses of a value from which on the value is spilled."""
 
 LARGEST_BLOCK = {"llvm": 6000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
 
-Measured for humanoids, chains and the control period of an arm: chunks take 0.9 to 1.2 of the time
-of one block and 0.5 to 1.05 of the time to compile; with gcc -O1, 0.5 of it, and as long to run.
+Measured for humanoids, chains and the control period of an arm, relative to one block: chunks run
+in 0.9 to 1.2 of the time and compile in 0.5 to 1.05 of it; with gcc -O1 they compile in half the
+time and run equally fast.
 """
 
 CHUNK = 2000
-"""Operations of a chunk: those of 1,000 run, and those of 4,000 compile, 1.1 times as long."""
+"""Operations per chunk. With 1,000 the run time, with 4,000 the compile time is 1.1 times that."""
 
 RATES = {"llvm": 45e-6, "llvm vectors": 45e-6, "python": 7e-6}
-"""Seconds of CPU time that it takes to compile an operation of a large program."""
+"""CPU time in s to compile one operation of a large program."""
 
 ANNOUNCED = 10.0
-"""Seconds of compilation from which on it is announced."""
+"""Estimated compile time in s above which compilation is announced."""
 
 
 def _sines(module: Module, target: str) -> Module:
@@ -52,14 +53,14 @@ PASSES: dict[str, tuple[Callable[[Module, str], Module], ...]] = {
     "c": (_spill,),
     "python": (),
 }
-"""The passes of each target, in order: functions from a module, and the target, to a module."""
+"""The passes of each target, in order: functions of a module and a target that return a module."""
 
 
 def lower(program: Program, target: str) -> Module:
     """Return a program as it is printed for a target, one of :data:`PASSES`.
 
-    ``"llvm"`` is code for one state, ``"llvm vectors"`` code for one state in each lane. What takes
-    long to compile is announced.
+    ``"llvm"`` is code for one state, ``"llvm vectors"`` code for one state in each lane. Long
+    compilations are announced.
     """
     module = program.module
     seconds = RATES.get(target, 0.0) * len(module.body)

@@ -24,7 +24,7 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
     memory = ir.Buffer("sines", ir.SCRATCH, 0)
     body: list[ir.Statement] = []
     loads: dict[ir.Operand, ir.Load] = {}
-    """Loads of sines, by value, that no statement has needed so far."""
+    """Loads of sines, by value, that no statement has used yet."""
     for statements, of_stage in zip(stages, sines, strict=True):
         for x in statements:
             for value in ir.operands_of(x):
@@ -42,7 +42,7 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
             memory.size += 2 * width
         for x in of_stage:
             at = places[x.args[0], x.op]
-            # else LLVM takes four times as long for a chain of 30: it looks for a better place
+            # else LLVM searches for better places, in four times the compile time for a chain of 30
             loads[x.value] = ir.Load(x.value, memory, at, volatile=True)
     return module._replace(body=tuple(body)) if memory.size else module
 
@@ -54,7 +54,7 @@ def _is_sine(x: ir.Let) -> bool:
 def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.Let]]]:
     """Return the statements of each stage, and the sines and cosines that come after them."""
     depth: dict[int, int] = {}
-    """Sines on the way to a value."""
+    """Number of sines that each value depends on in succession."""
     for x in module.body:
         if type(x) is ir.Let:
             before = max([depth[k] for k in x.args if type(k) is int], default=0)

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spilling and outlining: a value that is used again much later is stored, and loaded again.
 
-Left to LLVM, long blocks take twice as long to compile, most of it for the allocation of registers,
-and are slower. The time that a compiler takes for a function also grows faster than the function.
-So very large blocks are cut into chunks, procedures that are called in order, and a value is
-spilled as well where it is used in another chunk. The loads and stores are volatile, else LLVM
-would remove them.
+Without this pass, LLVM compiles long blocks in twice the time, most of it for the allocation of
+registers, to slower code. Compile time also grows faster than the size of a function. Very large
+blocks are therefore cut into chunks, procedures that are called in order; a value that is used in
+another chunk is spilled as well. The loads and stores are volatile, else LLVM would remove them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from mbs_dynamics.compiler.ir import operations as ops
 
 
 def spilled(module: ir.Module, far: int, chunk: int | None = None) -> ir.Module:
-    """Return a module that is one block, with reloads where a use is far from the one before.
+    """Return a module of one block with reloads where a use is far from the previous one.
 
     ``far`` counts operations and loads. With ``chunk`` the result is calls of procedures of at most
     so many operations, and the checks.
@@ -41,7 +40,7 @@ def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]
         if type(x) is ir.Let:
             if done == operations * (cut + 1) // count:
                 loads = [*itertools.takewhile(lambda x: type(x) is ir.Load, reversed(part))]
-                yield part[: len(part) - len(loads)]  # these are for what comes now
+                yield part[: len(part) - len(loads)]  # they belong to the next part
                 part, cut = loads[::-1], cut + 1
             done += 1
         if type(x) is not ir.Check:

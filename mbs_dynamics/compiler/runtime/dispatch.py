@@ -25,10 +25,10 @@ from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.locks import Lock
 
 ENTRIES = 16
-"""Calls that are remembered for each function."""
+"""Number of calls that are remembered for each function."""
 
 TIMEOUT = 1000
-"""Calls that are not in the table after which a function empties it, if it is full."""
+"""Number of calls missing from a full table after which a function empties it."""
 
 ENTRY = Struct.of_words(
     owner=PTR,

@@ -20,7 +20,7 @@ from mbs_dynamics.compiler.runtime.arguments import address
 from mbs_dynamics.locks import Lock
 
 LEAST_STATES = 64
-"""States from which on several are evaluated at once, by code compiled when it is first used."""
+"""Number of states from which on vector code is used; it is compiled on first use."""
 
 C_DRIVER = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + len(DRIVER.parameters)))
 """Type of a driver, whose pointers are passed as integers. ctypes releases Python's lock."""

@@ -205,7 +205,8 @@ def _apart(c: Context) -> tuple[Any, Any, Any]:
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
     gap = c.m.received - c.s.received
-    late = less_equal(c.p.timeout, gap) & c.m.new & c.engaged
+    paused = select(less(c.p.longest_pause, np.inf), c.p.longest_pause, 0.0)  # judged by itself
+    late = less_equal(max(c.p.timeout, paused), gap) & c.m.new & c.engaged
     return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 

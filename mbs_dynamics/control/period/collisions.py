@@ -48,28 +48,6 @@ LONGEST = 0.1
 """Longest time in s between two states; after a longer one the observer restarts."""
 
 
-class Contact(NamedTuple):
-    """External torques of the joints; see the fields of the same names of State."""
-
-    momentum: Any
-    momentum_rate: Any
-    residual: Any
-    sustained: Any
-    drift: Any
-    trend: Any
-    contact_time: Any
-
-
-class Bounds(NamedTuple):
-    """Bounds of collisions; see the fields of the same names of Settings."""
-
-    impact_threshold: Any
-    impact_slope: Any
-    sustained_threshold: Any
-    sustained_slope: Any
-    recorded_speed: Any
-
-
 class Hit(NamedTuple):
     """A collision that begins, each (n,)."""
 
@@ -77,18 +55,6 @@ class Hit(NamedTuple):
     """Conditions that its torque exceeds its threshold most, of all joints."""
     torque: Any
     threshold: Any
-
-
-def unwatched(n: int) -> Bounds:
-    """Return the thresholds of n joints without detection."""
-    zero, one = np.zeros(n), np.ones(n)
-    return Bounds(NEVER * one, zero, NEVER * one, zero, one)
-
-
-def nothing_known(n: int) -> Contact:
-    """Return the external torques before the first state: all are unknown."""
-    unknown = np.full(n, np.nan)
-    return Contact(unknown, unknown, unknown, unknown, unknown, unknown, 0.0)
 
 
 def fading(x: Any) -> Any:
@@ -132,53 +98,48 @@ def resistance(model: Model, qd: Any) -> Any:
     return -(of_joints.damping * qd + of_joints.friction * tanh)
 
 
-def contact_after(
-    c: Any, momentum: Any, rate: Any, elapsed: Any, watched: Any, frozen: Any
-) -> Contact:
-    """Return external torques after a state, ``elapsed`` s after the one before; NaN: unknown.
+def with_contact(s: State, p: Settings, m: Measured, momentum: Any, rate: Any) -> State:
+    """Return the state with external torques; ``momentum`` and its ``rate`` (n,) are of now.
 
-    ``c`` has the fields of Contact; ``momentum`` and ``rate`` (n,) are those of the state. If the
-    torque of one of the ``watched`` (n,) joints is unknown, all are. The drift does not change
-    while it is ``frozen``.
+    If the torque of a joint that is watched is unknown, all are. The drift does not change after a
+    collision.
     """
+    watched, frozen = less(p.impact_threshold, NEVER), less_equal(0.0, s.collided)
+    elapsed = m.advance
     usable = less(0.0, elapsed) & less_equal(elapsed, LONGEST)
-    mean_rate = 0.5 * (rate + c.momentum_rate)
+    mean_rate = 0.5 * (rate + s.momentum_rate)
     decay = fading(GAIN * elapsed)
-    r = residual_after(c.residual, (momentum - c.momentum) / elapsed, mean_rate, decay)
-    first = isnan(c.residual)
-    sustained = select(first, r, r + decay * (c.sustained - r))
+    r = residual_after(s.residual, (momentum - s.momentum) / elapsed, mean_rate, decay)
+    first = isnan(s.residual)
+    sustained = select(first, r, r + decay * (s.sustained - r))
     slow = select(frozen, 1.0, fading(elapsed / DRIFT))
-    drift = select(first, r, sustained + slow * (c.drift - sustained))
+    drift = select(first, r, sustained + slow * (s.drift - sustained))
     rest = sustained - drift
-    trend = select(first, 0.0, rest + slow * (c.trend - rest))
+    trend = select(first, 0.0, rest + slow * (s.trend - rest))
     known = usable & all_of(less(abs(r), NEVER) | ~watched)
     starts = any_of(first & watched)
-    r, sustained, drift, trend = (
-        select(known, row, np.nan) for row in (r, sustained, drift, trend)
-    )
-    time = select(known & ~starts, c.contact_time + elapsed, 0.0)
-    return Contact(momentum, rate, r, sustained, drift, trend, time)
+    after = {
+        "momentum": momentum,
+        "momentum_rate": rate,
+        "residual": select(known, r, np.nan),
+        "sustained": select(known, sustained, np.nan),
+        "drift": select(known, drift, np.nan),
+        "trend": select(known, trend, np.nan),
+        "contact_time": select(known & ~starts, s.contact_time + elapsed, 0.0),
+    }
+    new = m.heard & ~equal(elapsed, 0.0)
+    return s._replace(**{name: select(new, x, getattr(s, name)) for name, x in after.items()})
 
 
-def with_contact(s: State, p: Settings, m: Measured, momentum: Any, rate: Any) -> State:
-    """Return the state with external torques; ``momentum`` and its ``rate`` (n,) are of now."""
-    watched, frozen = less(p.impact_threshold, NEVER), less_equal(0.0, s.collided)
-    after = contact_after(s, momentum, rate, m.advance, watched, frozen)
-    new = m.heard & ~equal(m.advance, 0.0)
-    changed = {name: select(new, x, getattr(s, name)) for name, x in after._asdict().items()}
-    return s._replace(**changed)
-
-
-def impact_of(c: Any) -> Any:
+def impact_of(s: State) -> Any:
     """Return the sudden external torques (n,)."""
-    return c.sustained - c.drift - c.trend
+    return s.sustained - s.drift - s.trend
 
 
-def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
+def compared(s: State, p: Settings, qd: Any) -> tuple[Any, Any]:
     """Return impact and sustained torques (2, n), and their thresholds (2, n) at rates qd (n,).
 
-    Beyond the speeds of the recording thresholds grow in proportion. ``p`` has the fields of
-    Bounds.
+    Beyond the speeds of the recording thresholds grow in proportion.
     """
     watched = less(p.impact_threshold, NEVER)
     share = largest(select(watched, abs(qd) / p.recorded_speed, 0.0))
@@ -189,7 +150,7 @@ def compared(c: Any, p: Any, qd: Any) -> tuple[Any, Any]:
             (p.sustained_threshold, p.sustained_slope),
         )
     ]
-    torques = [select(watched, row, 0.0) for row in (impact_of(c), c.sustained)]
+    torques = [select(watched, row, 0.0) for row in (impact_of(s), s.sustained)]
     return np.array(torques), np.array(bounds)
 
 

@@ -54,6 +54,7 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
+    silence,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
 from mbs_dynamics.errors import BackendError
@@ -116,8 +117,8 @@ class Period:
         zero, one = np.zeros(n), np.ones(n)
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
-            sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
-            x = self.sample.packed(sample)
+            reported = {"stamp": one, "received": one, "reported": one, "q": q, "qd": zero}
+            x = self.sample.packed(silence(n)._replace(now=1.0, **reported))
             r = np.zeros(self.request.size)
             r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)

@@ -46,61 +46,46 @@ class Replay(NamedTuple):
         return np.asarray(self.layouts.request.unpacked(self.requests).sends > 0.5)
 
 
-class _Block:
-    def __init__(self, state: FloatArray, rows: FloatArray) -> None:
-        self.start, self.count, self.rows = state, 0, rows
-        self.settings: list[tuple[int, FloatArray]] = []
-
-
 class History:
-    """Stores samples, requests and settings of the latest periods of an arm."""
+    """Stores the inputs of the latest periods of an arm, in two blocks."""
 
     def __init__(self, layouts: Period, state: FloatArray) -> None:
         self._layouts = layouts
-        self._now = _Block(state, self._rows())
-        self._before: _Block | None = None
-
-    def _rows(self) -> FloatArray:
-        return np.zeros((KEPT, self._layouts.sample.size + self._layouts.request.size))
+        self._start, self._middle = state, state
+        """States before the first period of each block."""
+        self._before: list[tuple[FloatArray, ...]] = []
+        self._now: list[tuple[FloatArray, ...]] = []
+        """Samples, requests and settings of periods."""
 
     def store(
         self, state: FloatArray, sample: FloatArray, request: FloatArray, settings: FloatArray
     ) -> None:
-        """Store a period that begins with a state."""
-        block = self._now
-        if block.count == KEPT:
-            rows = self._rows() if self._before is None else self._before.rows
-            self._before, self._now = block, _Block(state, rows)
-            block = self._now
-        row = block.rows[block.count]
-        row[: len(sample)], row[len(sample) :] = sample, request
-        if not block.settings or block.settings[-1][1] is not settings:
-            block.settings.append((block.count, settings))
-        block.count += 1
+        """Store a period that begins with a state. The vectors must not be changed later."""
+        if len(self._now) == KEPT:
+            self._before, self._now = self._now, []
+            self._start, self._middle = self._middle, state
+        self._now.append((sample, request, settings))
 
     def write(self, path: str | Path, state: FloatArray) -> None:
         """Write an .npz file of plain arrays; ``state`` is the latest one.
 
-        Raises OSError if it cannot be written.
+        Raises ArgumentError before the first period, OSError if it cannot be written.
         """
-        blocks = [one for one in (self._before, self._now) if one is not None]
-        rows = [one.rows[: one.count] for one in blocks]
-        offsets = np.cumsum([0, *(one.count for one in blocks[:-1])])
-        settings = [
-            (offset + index, vector)
-            for offset, one in zip(offsets.tolist(), blocks, strict=True)
-            for index, vector in one.settings
-        ]
+        periods = [*self._before, *self._now]
+        if not periods:
+            raise ArgumentError("there is no history before the first period")
+        samples, requests, settings = zip(*periods, strict=True)
+        changed = [k for k, vector in enumerate(settings) if not k or vector is not settings[k - 1]]
         model = self._layouts.model
         with Path(path).open("wb") as stream:
             np.savez_compressed(
                 stream,
-                state=blocks[0].start,
+                state=self._start,
                 last=state,
                 algorithm=np.array(self._layouts.representation),
-                rows=np.concatenate(rows),
-                settings=np.array([vector for _, vector in settings]),
-                settings_from=np.array([index for index, _ in settings], dtype=np.int64),
+                rows=np.hstack([samples, requests]),
+                settings=np.array([settings[k] for k in changed]),
+                settings_from=np.array(changed, dtype=np.int64),
                 joints=np.array(model.joint_names),
                 masses=np.array([body.inertia.mass for body in model.bodies]),
                 traced=np.array([str(x) for x in self._layouts.traced]),

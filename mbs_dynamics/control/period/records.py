@@ -345,6 +345,32 @@ class Sample(NamedTuple):
     """Torques in N m or N that are added while the drives hold the arm, to test their signs."""
 
 
+def silence(n: int) -> Sample:
+    """Return a sample of n joints in which nothing is reported; its time is NaN."""
+    zero, unknown = np.zeros(n), np.full(n, math.nan)
+    return Sample(
+        now=math.nan,
+        stamp=unknown,
+        received=unknown,
+        reported=zero,
+        q=unknown,
+        qd=unknown,
+        effort=unknown,
+        error=zero,
+        temperature=unknown,
+        apart=zero,
+        law=zero,
+        floats=1.0,
+        nudge=zero,
+    )
+
+
+REPORTS = (
+    "reported", "apart", "stamp", "received", "q", "qd", "effort", "error", "temperature",
+)  # fmt: skip
+"""Fields of Sample that a report of joints fills."""
+
+
 class Request(NamedTuple):
     """The requests to one period: enable or disable, the law, and the motion that it follows."""
 
@@ -416,7 +442,8 @@ class Settings(NamedTuple):
     ahead: Number
     """Largest time by which a stamp may be later than now."""
     longest_pause: Number
-    """Time between two periods that is a fault."""
+    """Time between two periods that is a fault. If it is finite, a shorter pause makes no joint
+    stale that has a state after it."""
     differentiates: Number
     """Whether velocities that are not reported are differences of positions."""
     frozen_timeout: Number

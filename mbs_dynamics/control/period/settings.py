@@ -5,20 +5,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.collision import Threshold, threshold_settings
 from mbs_dynamics.control.laws.impedance import (
     CartesianImpedance,
     JointImpedance,
     fastest_mode,
 )
 from mbs_dynamics.control.period import collisions
-from mbs_dynamics.control.period.collisions import Bounds
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
 from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
@@ -65,7 +65,7 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
-    thresholds: Bounds | None = None,
+    thresholds: Mapping[str, Threshold] = {},
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -73,8 +73,8 @@ def period_settings(
 
     ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
     (nb, 10), inertial parameters of each body, are the goals of their ramps. ``stiffness``,
-    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` of collisions are (n,) each;
-    None: collisions are not detected. No law but gravity compensation exerts torques.
+    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` are those
+    of collisions by joint; others are not watched. No law but gravity compensation exerts torques.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
@@ -114,9 +114,9 @@ def period_settings(
         effort_check=EFFORT_CHECKS[given.effort_check],
         effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
-        collides=float(thresholds is not None),
+        collides=float(bool(thresholds)),
         on_collision=ON_COLLISION[given.on_collision],
-        **(thresholds or collisions.unwatched(n))._asdict(),
+        **threshold_settings(model, thresholds),
         watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),

@@ -45,6 +45,10 @@ class Switch(NamedTuple):
     activate: tuple[str, ...] = ()
     deactivate: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        done = [f"deactivated {name!r}" for name in self.deactivate]
+        return ", ".join([*done, *(f"activated {name!r}" for name in self.activate)])
+
 
 class ControllerList:
     """The controllers of an arm, as they are listed at one moment.

@@ -34,46 +34,34 @@ NOT_INSTALLED = (
 LIST = "controller_manager_msgs/srv/ListControllers"
 
 
-def manager_name(node: Node, settings: ControllerSettings) -> str:
-    """Return the name of the controller manager behind the command topic.
-
-    A relative name is in the namespace of the controller, since ros2_control creates the nodes of
-    controllers there. The resolved topic shows it: ``/left/forward_effort_controller/commands`` is
-    in ``/left``, independent of the namespace of ``node``.
-    """
-    name = settings.controller_manager or "controller_manager"
-    namespace, *controller = node.resolve_topic_name(settings.command_topic).rsplit("/", 2)
-    relative = not name.startswith(("/", "~"))
-    return f"{namespace}/{name}" if relative and controller[-1:] == ["commands"] else name
-
-
 class ControllerManager:
-    """Lists and switches controllers.
+    """Lists and switches controllers. ``timeout`` in s is that of each call.
+
+    A relative name of the manager is in the namespace of the controller, since ros2_control creates
+    the nodes of controllers there. The resolved command topic shows it:
+    ``/left/forward_effort_controller/commands`` is in ``/left``, wherever ``node`` is.
 
     Its coroutines are for callbacks of a node in an executor of rclpy, and never block it. While a
     callback awaits them, its callback group is occupied: it must be in a group of its own, or in a
     reentrant one, for the other callbacks of the node to be served meanwhile.
     """
 
-    def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 2.0) -> None:
-        """``name`` is relative to the node's namespace, see :func:`manager_name`; ``timeout`` in s
-        is that of each call."""
+    def __init__(self, node: Node, settings: ControllerSettings, timeout: float = 2.0) -> None:
         self._node, self._timeout = node, timeout
+        name = settings.controller_manager or "controller_manager"
+        namespace, *controller = node.resolve_topic_name(settings.command_topic).rsplit("/", 2)
+        if not name.startswith(("/", "~")) and controller[-1:] == ["commands"]:
+            name = f"{namespace}/{name}"
         self.name: str = node.resolve_service_name(f"{name}/list_controllers").rpartition("/")[0]
         """The full name of the controller manager."""
         self._services = _services()
         self._group = ReentrantCallbackGroup()
         self._clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._parameters: dict[str, Any] = {}
-        if self.installed:
+        if self._services is not None:
             # created early, since the manager discovers a new client late
             self._list = self._client(self._services.ListControllers, "list_controllers")
             self._switch = self._client(self._services.SwitchController, "switch_controller")
-
-    @property
-    def installed(self) -> bool:
-        """Whether the package controller_manager_msgs is installed."""
-        return self._services is not None
 
     def present(self) -> bool:
         """Return whether the manager's services are in the graph; the messages are not needed."""
@@ -87,7 +75,7 @@ class ControllerManager:
 
     async def list(self) -> Sequence[Controller]:
         """Return all controllers that are loaded. Raises ControllerError."""
-        self._check_installed()
+        self.check_installed()
         request = self._services.ListControllers.Request()
         answer = await self._answer(self._list, request, "no list of controllers")
         return [
@@ -108,7 +96,7 @@ class ControllerManager:
         for, or if the hardware refuses. Where an activation fails, the others of the call have been
         deactivated nevertheless.
         """
-        self._check_installed()
+        self.check_installed()
         request = self._services.SwitchController.Request()
         request.activate_controllers = [*activate]
         request.deactivate_controllers = [*deactivate]
@@ -166,8 +154,9 @@ class ControllerManager:
         full = f"{self.name}/{service}"
         return self._node.create_client(kind, full, callback_group=self._group)
 
-    def _check_installed(self) -> None:
-        if not self.installed:
+    def check_installed(self) -> None:
+        """Raise ControllerError without controller_manager_msgs."""
+        if self._services is None:
             raise ControllerError(NOT_INSTALLED)
 
     async def _answer(self, client: Any, request: Any, otherwise: str) -> Any:

@@ -16,7 +16,7 @@ the list shows what remains to be done.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +28,6 @@ from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
 from mbs_dynamics.ros.compensation.interface import (
-    GravityCompensationSettings,
     controller_of,
 )
 
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
 
 RETRY, LONGEST_RETRY = 0.1, 1.0
 """Time in s to the next attempt to give the arm back while torques hold it; doubled each time."""
+
+RAMPING_IN = 0.02
+"""Time in s between two looks at torques that ramp in."""
 
 RETRY_UNHELD = 0.02
 """Time in s to the next attempt while nothing holds the arm."""
@@ -60,18 +62,19 @@ UNSUPPORTED = (
 class Handover:
     """Enables a compensator if its controllers are suitable, and hands the arm back.
 
-    Parameters: ``now`` is a steady clock in s; ``warn`` logs a problem that may pass.
+    Parameters: ``core`` is the compensator, ``now`` a steady clock in s; ``warn`` logs a problem
+    that may pass.
     """
 
     def __init__(
         self,
-        settings: GravityCompensationSettings,
+        core: GravityCompensator,
         manager: ControllerManager,
         commands: CommandOutputs,
         now: Callable[[], float],
         warn: Callable[[str], None],
     ) -> None:
-        self.settings = settings
+        self.core = core
         self.trouble = ""
         """The problem with the controllers at the latest check; empty if there was none."""
         self.gives_back = False
@@ -84,24 +87,19 @@ class Handover:
         """Whether controllers are being switched."""
         self._looking = False
         self._effort = controller_of(commands.topic)
-        self._position = settings.position_controller
-        self._adds = settings.adds_to_position_control
+        self._position = core.settings.position_controller
+        self._adds = core.settings.adds_to_position_control
         self._unanswered_until = -math.inf
         """Until then a request without an answer may still take effect."""
 
     # -- before torques ----------------------------------------------------------------------------
 
-    async def enable(
-        self, core: GravityCompensator, torques_are_in: Callable[[], Awaitable[bool]]
-    ) -> tuple[bool, str]:
-        """Enable, and switch the controllers if they are named; return success and a message.
-
-        ``torques_are_in`` waits for the end of the ramp in, and returns False if it was stopped.
-        """
+    async def enable(self) -> tuple[bool, str]:
+        """Enable, and switch the controllers if they are named; return success and a message."""
         if self.busy:
             return False, "controllers are being switched: wait until that has ended"
-        if core.engaged:
-            return True, "; ".join(filter(None, [core.state, self.trouble]))
+        if self.core.engaged:
+            return True, "; ".join(filter(None, [self.core.state, self.trouble]))
         self.busy = True
         try:
             takes_over = False
@@ -111,23 +109,23 @@ class Handover:
                 self.trouble = str(error)
                 if not self._position:
                     self.trouble += "; an empty controller_manager does without"
-            core.set_holds(takes_over)
+            self.core.set_holds(takes_over)
             others = self._commands.other_publishers()
-            reason = core.enable(self._now(), others, self.trouble)
+            reason = self.core.enable(self._now(), others, self.trouble)
             if reason:
                 return False, reason
-            self.gives_back = self.settings.hands_over
+            self.gives_back = self.core.settings.hands_over
             if takes_over:
-                return await self._take_over(core, torques_are_in)
+                return await self._take_over()
         finally:
             self.busy = False
-        messages = [core.state]
+        messages = [self.core.state]
         if self._adds:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
                 holder = f"{self._position} is checked, and must continue to hold"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
-        if core.arm is None or not _motors_hold(core.arm):
+        if self.core.arm is None or not _motors_hold(self.core.arm):
             messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
@@ -143,15 +141,15 @@ class Handover:
 
         Raises MbsError if the manager does not list them.
         """
-        if not self.settings.controller_manager:
+        if not self.core.settings.controller_manager:
             return False, ""
         if not self._manager.present():
             if self._position:
                 return False, self._absent()
             return False, self._elsewhere() or self._unheard("")
         seen = await self._list()
-        trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
-        hands_over = self.settings.hands_over
+        trouble = seen.problem(self.core.settings.joints) or self._unheard(self._effort)
+        hands_over = self.core.settings.hands_over
         if hands_over and not trouble:
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
@@ -194,30 +192,31 @@ class Handover:
             f"{', '.join(nodes) or 'none'}. Is command_topic in the namespace of the controller?"
         )
 
-    async def _take_over(
-        self, core: GravityCompensator, torques_are_in: Callable[[], Awaitable[bool]]
-    ) -> tuple[bool, str]:
-        if await torques_are_in():
-            reason = await self._to_torques(core)
-            if not reason and core.engaged:
-                core.set_holds(False)
-                return True, f"{core.state}; {self._effort} has taken over"
-            message = f"{self._effort} has taken over, but by then: {_state(core)}"
+    async def _take_over(self) -> tuple[bool, str]:
+        arm = self.core.described
+        while arm.engaged and not arm.torques_are_in:
+            await self._manager.pause(RAMPING_IN)
+        if arm.engaged:
+            reason = await self._to_torques()
+            if not reason and self.core.engaged:
+                self.core.set_holds(False)
+                return True, f"{self.core.state}; {self._effort} has taken over"
+            message = f"{self._effort} has taken over, but by then: {_state(self.core)}"
             if reason:
                 message = f"the controllers were not switched: {reason}"
-            core.set_holds(False)  # a request whose answer was lost may have taken effect
+            self.core.set_holds(False)  # a request whose answer was lost may have taken effect
         else:
-            message = f"the torques did not ramp in: {_state(core)}"
-        core.disable(self._now())
+            message = f"the torques did not ramp in: {_state(self.core)}"
+        self.core.disable(self._now())
         try:
-            return False, f"{message}; {await self._give_back(core)}"
+            return False, f"{message}; {await self._give_back()}"
         except MbsError as error:
             return False, f"{message}; {error}"
 
-    async def _to_torques(self, core: GravityCompensator) -> str:
+    async def _to_torques(self) -> str:
         """Let the effort controller alone act; return why it does not, empty if it does."""
         reason = ""
-        while core.engaged:
+        while self.core.engaged:
             try:
                 step = (await self._list()).to_torques()
                 if not any(step):
@@ -240,19 +239,21 @@ class Handover:
 
     # -- while torques act, and after --------------------------------------------------------------
 
-    async def watch(self, core: GravityCompensator) -> Fault | None:
+    async def watch(self) -> Fault | None:
         """Check the controllers; return a fault if torques must not continue."""
         if self.busy or self._looking:
             return None
         self._looking = True
-        fault, self.alone = "", self.alone and core.engaged
+        fault, self.alone = "", self.alone and self.core.engaged
         try:
-            if not core.engaged:
+            if not self.core.engaged:
                 _, self.trouble = await self._look()
-            elif self._position or (self.settings.controller_manager and self._manager.present()):
+            elif self._position or (
+                self.core.settings.controller_manager and self._manager.present()
+            ):
                 seen = await self._list()
-                fault = seen.fault(self.settings.joints)
-                lost = seen.lost(self.settings.joints) if self._adds else ""
+                fault = seen.fault(self.core.settings.joints)
+                lost = seen.lost(self.core.settings.joints) if self._adds else ""
                 self.alone = bool(lost) and not fault
                 if self.alone:
                     self._warn(f"{lost}; the torques alone hold the arm")
@@ -264,7 +265,7 @@ class Handover:
             self._looking = False
         return Fault("controller", fault) if fault and not self.busy else None
 
-    async def release(self, core: GravityCompensator) -> str:
+    async def release(self) -> str:
         """Let ``position_controller`` hold the arm, if it must; return the message about it.
 
         Whole gravity torques are commanded meanwhile, as long as states of the robot are valid, for
@@ -275,24 +276,24 @@ class Handover:
             return ""
         self.busy = True
         try:
-            return await self._give_back(core)
+            return await self._give_back()
         finally:
             self.busy = False
 
-    async def _give_back(self, core: GravityCompensator) -> str:
+    async def _give_back(self) -> str:
         """Switch until the position controller, or another one, holds the arm; see :meth:`release`.
 
         An attempt that fails may have dropped the arm. Then the torques hold it, if they can, until
         the next attempt, after a delay that doubles each time.
         """
-        end = self._now() + RELEASE + self.settings.ramp_time
+        end = self._now() + RELEASE + self.core.settings.ramp_time
         next_attempt, delay, switched = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False
             try:
                 seen = await self._list()
                 now = self._now()
-                whole = core.holds_arm(now)
+                whole = self.core.arm is not None and self.core.arm.holds_arm(now)
                 held = whole and seen.torques_act
                 planned = _planned(seen, whole=whole, early=now < next_attempt)
                 if planned is not None:
@@ -317,7 +318,7 @@ class Handover:
                     raise ControllerError(f"no controller holds the arm: {error}") from error
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
         self.gives_back, self.trouble = False, ""
-        core.set_holds(True)
+        self.core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return message + (f"; {self._effort} is still active" if seen.torques_act else "")
 

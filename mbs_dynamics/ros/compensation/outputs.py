@@ -148,7 +148,7 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
     pending = core.pending is not None
     waits = "a new robot_description waits until no torque is commanded or held" if pending else ""
     return messages.model_status(
-        model, values, core.loads, waits=waits, refused=core.refused, refusals=refusals
+        model, values, core.environment.loads, waits=waits, refused=core.refused, refusals=refusals
     )
 
 
@@ -162,7 +162,7 @@ def input_status(
     }
     if lifecycle not in ("inactive", "active"):
         return messages.status("input", f"not configured: {lifecycle}", values)
-    problem, unused = core.input_problem(now), ""
+    problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
     inactive = "" if core.arm is None else "; ".join(core.arm.events.inactive_checks())
@@ -187,7 +187,7 @@ def command_status(
     the torques as all that holds the arm.
     """
     state, fault, arm = core.state, core.fault, core.arm
-    holding = not core.at_rest and not core.engaged and not core.stopping
+    holding = arm is not None and not (core.at_rest or arm.moving)
     values: dict[str, object] = {
         "state": state,
         **({} if arm is None else {"law": name_of(arm.law) if arm.law else "gravity compensation"}),
@@ -199,7 +199,8 @@ def command_status(
         "subscribers": traffic.subscribers,
         "other publishers": traffic.rivals,
     }
-    for joint, torque in zip(core.settings.joints, core.latest, strict=True):
+    latest = arm.latest if arm is not None else [0.0] * len(core.settings.joints)
+    for joint, torque in zip(core.settings.joints, latest, strict=True):
         values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if fault is not None:

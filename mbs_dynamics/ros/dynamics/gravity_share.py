@@ -79,11 +79,18 @@ class GravityShare:
             cause = abs(1.0 - share) * size
             if len(self._poses) < 2 or abs(1.0 - share) <= HELD or left > EXPLAINED * cause:
                 return ""
+        causes = (
+            "Does the driver subtract gravity, does it not measure efforts, or do brakes hold the "
+            "robot?"
+        )
+        if share < -HELD:
+            causes = "Do efforts count against the axes of the joints, or is gravity reversed?"
+        elif share > 1.0:
+            causes = "Are the efforts in N m, or are masses of the description wrong?"
         return (
             f"at rest the efforts hold {100.0 * share:.0f} % of gravity in {len(self._poses)} "
-            "pose(s): the external torques are gravity torques that the efforts lack, and no "
-            "contact. Does the driver subtract gravity, does it not measure efforts, or do brakes "
-            "hold the robot?"
+            "pose(s): the external torques are an error of gravity torques, and no contact. "
+            f"{causes}"
         )
 
     def _add(self, g: FloatArray, tau: FloatArray) -> None:

@@ -81,7 +81,7 @@ def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> Diagnost
         }
     model = None if robot is None else robot.model
     return messages.model_status(
-        model, values, manager.loads, refused=manager.refused, refusals=refusals
+        model, values, manager.environment.loads, refused=manager.refused, refusals=refusals
     )
 
 

@@ -20,14 +20,11 @@ from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import (
+    Environment,
     LinkGravity,
     LinkLoad,
-    carried_over,
     check_gravity,
-    check_load,
     fixed_links,
-    replaced,
-    under,
     with_gravity,
     with_load,
 )
@@ -233,8 +230,8 @@ class ModelManager:
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
         """Warnings about the robot in force, and about gravity or loads that were dropped."""
-        self.gravity = LinkGravity("", settings.gravity)
-        self.loads: list[LinkLoad] = []
+        self.environment = Environment(LinkGravity("", settings.gravity))
+        """Requested gravity and loads, with or without a robot."""
         self._text: str | None = None
 
     def describe(self, text: str) -> bool:
@@ -271,7 +268,7 @@ class ModelManager:
         check_gravity("gravity", gravity.vector)
         if self.robot is not None:
             self.robot = self.robot.with_environment(with_gravity(self.robot.model, gravity))
-        self.gravity = gravity
+        self.environment = self.environment._replace(gravity=gravity)
 
     def set_load(self, load: LinkLoad) -> None:
         """Put a load in force, in place of the present one of the same link.
@@ -279,11 +276,10 @@ class ModelManager:
         The first load at a body compiles once, another one there does not. Without a robot it waits
         for one.
         """
-        check_load(load)
-        loads = replaced(self.loads, load)
+        environment = self.environment.with_load(load)
         if self.robot is not None:
             self.robot = self.robot.with_environment(with_load(self.robot.model, load))
-        self.loads = loads
+        self.environment = environment
 
     def _build(self, text: str) -> None:
         try:
@@ -295,15 +291,13 @@ class ModelManager:
                 loads_of(settings.loads),
                 floating_base=settings.floating_base,
             )
-            initial = LinkGravity("", settings.gravity)
-            gravity, loads, dropped = carried_over(
-                model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])
+            environment, dropped = self.environment.fitted(
+                model, settings.gravity, lambda some: with_load(model, some.loads[-1])
             )
-            remarks = [*remarks_about(model), *dropped]
-            robot = Robot(under(model, gravity, loads), settings)
+            robot = Robot(environment.around(model), settings)
         except MbsError as error:
             self.refused = str(error)
             raise
         self.refused = ""
-        self.robot, self.remarks = robot, remarks
-        self.gravity, self.loads = gravity, loads
+        self.robot, self.environment = robot, environment
+        self.remarks = [*remarks_about(model), *dropped]

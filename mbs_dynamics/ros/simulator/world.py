@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, replaced, with_load
+from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
@@ -77,29 +77,19 @@ class World:
         if settings.joints:
             others = [name for name in model.joint_names if name not in settings.joints]
             model = model.with_armature(dict.fromkeys(others, HOLDING))
-        n = model.n
         self.settings = settings
         self.period = 1.0 / settings.rate
         self.steps = max(1, math.ceil(self.period / STEP - 1e-9))  # of the integrator, per period
         self._step = np.array(self.period / self.steps)
         self.periods = 0
         """Number of simulated periods. A reset keeps it, since stamps must not go back."""
-        self.halted = ""
-        """Why the simulation is halted until a reset; empty while it runs."""
-        self.loads: list[LinkLoad] = []
         self.forces = joint_forces(model, settings)
         self.initial = initial_state(model, settings)
-        self.state = self.initial.copy()
-        """(2, n) positions and velocities."""
-        self.efforts = np.zeros(n)
-        """(n,) efforts of the motors in the latest period, N m or N."""
-        self.braked = settings.brakes
         self.contact = contact_of(model, settings, float(self._step))
         if self.contact is not None:
             self.contact.check_step(self.initial[0])
-        self._pushes: dict[str, tuple[FloatArray, float]] = {}
-        self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
+        self.reset()
 
     @property
     def model(self) -> Model:
@@ -110,6 +100,18 @@ class World:
     def time(self) -> float:
         """Simulated time in s."""
         return self.periods * self.period
+
+    def reset(self) -> None:
+        """Return to the initial state, brakes included, without disturbances; loads stay."""
+        self.state: FloatArray = self.initial.copy()
+        """(2, n) positions and velocities."""
+        self.efforts: FloatArray = np.zeros(self.model.n)
+        """(n,) efforts of the motors in the latest period, N m or N."""
+        self.halted = ""
+        """Why the simulation is halted until a reset; empty while it runs."""
+        self.braked = self.settings.brakes
+        self._pushes: dict[str, tuple[FloatArray, float]] = {}
+        self._wrenches = np.zeros((self.model.nb, 6))
 
     def advance(self, commands: FloatArray) -> bool:
         """Simulate one period under commanded efforts (n,); False if halted."""
@@ -137,15 +139,6 @@ class World:
         self.state, self.efforts = state, efforts
         self.periods += 1
         return True
-
-    def reset(self) -> None:
-        """Return to the initial state, brakes included, without disturbances; loads stay."""
-        self.state = self.initial.copy()
-        self.efforts = np.zeros(self.model.n)
-        self._pushes.clear()
-        self._wrenches = np.zeros((self.model.nb, 6))
-        self.halted = ""
-        self.braked = self.settings.brakes
 
     def brake(self, hold: bool) -> None:
         """Let brakes hold the robot where it is, or release them."""
@@ -198,7 +191,6 @@ class World:
         Raises as :func:`~mbs_dynamics.control.environment.with_load`.
         """
         self._stepper = self._stepper_of(with_load(self.model, load))
-        self.loads = replaced(self.loads, load)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors are at their effort limit."""
@@ -214,7 +206,8 @@ class World:
             wrenches=True,
             algorithm="body_fixed" if algorithm == AUTO else algorithm,
         )
-        stepper.step(self.initial, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
+        nothing = np.zeros((model.nb, 6))
+        stepper.step(self.initial, np.zeros(model.n), np.array(1e-6), nothing)  # compiles
         return stepper
 
     def _wild(self, state: FloatArray) -> str:
@@ -252,22 +245,12 @@ def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
     return np.array([q, np.zeros(model.n)])
 
 
-def damping_of_drives(model: Model) -> dict[str, float]:
-    """Return the damping of geared drives in N m s/rad or N s/m, where the model states less."""
-    dampings = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
-    return {
-        joint.name: float(damping)
-        for joint, damping in zip(model.joints, dampings, strict=True)
-        if joint.damping < damping < math.inf
-    }
-
-
 def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
     """Return damping, friction and stops; raise ArgumentError if the settings do not fit."""
     damping = for_each("joint_damping", settings.joint_damping, model.n)
     if damping is None:
-        drives = damping_of_drives(model)
-        damping = np.array([drives.get(one.name, one.damping) for one in model.joints])
+        geared = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
+        damping = np.where(geared < math.inf, np.maximum(model.damping, geared), model.damping)
     return JointForces.of(model, damping=damping, stops=True)
 
 

@@ -178,7 +178,7 @@ def test_limits_that_clip_torques_are_warnings(limited, words, monkeypatch):
 @pytest.mark.parametrize("on_fault", ["ramp_down", "hold"])
 def test_a_fault_is_an_error_that_says_whether_torques_are_held(on_fault):
     bench = Bench(on_fault=on_fault).enabled()
-    bench.core.fail(Fault("test", "it was tried"), bench.now)
+    bench.core.arm.fail(Fault("test", "it was tried"), bench.now)
     bench.silence(3.0)
     level, message, values = command(bench, subscribers=0)
     assert level == ERROR

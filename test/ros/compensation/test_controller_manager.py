@@ -24,6 +24,7 @@ from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
 from mbs_dynamics.ros.compensation import controllers
 from mbs_dynamics.ros.compensation.controller_list import Controller
 from mbs_dynamics.ros.compensation.controllers import ControllerManager
+from mbs_dynamics.ros.compensation.interface import ControllerSettings
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
@@ -37,7 +38,7 @@ class Bench:
         self.other = Node("manager", namespace=namespace)
         self.executor.add_node(self.node)
         self.executor.add_node(self.other)
-        self.manager = ControllerManager(self.node, timeout=60.0)
+        self.manager = ControllerManager(self.node, ControllerSettings(), timeout=60.0)
         self.controllers = []
 
     def end(self):
@@ -185,8 +186,7 @@ def test_without_the_messages_presence_is_seen_calls_raise_and_no_watchdog_start
     bench, monkeypatch
 ):
     monkeypatch.setattr(controllers, "_services", lambda: None)
-    manager = ControllerManager(bench.node)
-    assert not manager.installed
+    manager = ControllerManager(bench.node, ControllerSettings())
     bench.stand_in()
     assert manager.present()
     for call in (manager.list(), manager.switch(["a"], ["b"])):

@@ -64,7 +64,7 @@ STOPS = {
     "velocity_limit": race,
     "position_jump": until_stale(lambda b: b.send(Q + 0.3)),
     "new_description": lambda b: b.core.describe(OTHER, b.now),
-    "internal_error": lambda b: b.note(b.core.fail(Fault("internal_error", "what"), b.now)),
+    "internal_error": lambda b: b.note(b.core.arm.fail(Fault("internal_error", "what"), b.now)),
 }
 
 
@@ -118,7 +118,7 @@ def test_stops_on(kind, on_fault):
         STOPS[kind](bench)
         assert (bench.state, bench.fault) == ("fault", kind)
         return
-    before, count = bench.core.latest, len(bench.commands)
+    before, count = bench.core.arm.latest, len(bench.commands)
     begin = bench.now
     bench.now += PERIOD
     STOPS[kind](bench)
@@ -313,7 +313,7 @@ def test_messages_of_another_source_leave_the_arm_where_it_is(kind):
     bench.now += 0.5 * PERIOD
     FOREIGN[kind](bench)
     bench.run(PERIOD)
-    assert bench.core.input_problem(bench.now) == ""  # a single one leaves no trace
+    assert bench.core.arm.input_problem(bench.now) == ""  # a single one leaves no trace
     for k in range(100):
         bench.now += 0.5 * PERIOD
         if k % 2 == 0:
@@ -322,9 +322,9 @@ def test_messages_of_another_source_leave_the_arm_where_it_is(kind):
         assert bench.send().rejected is None
     assert bench.state == "enabled"
     np.testing.assert_allclose(bench.torques[count:], [G] * (len(bench.commands) - count), atol=0.1)
-    assert "two sources" in bench.core.input_problem(bench.now)
+    assert "two sources" in bench.core.arm.input_problem(bench.now)
     bench.run(1.1)
-    assert bench.core.input_problem(bench.now) == ""
+    assert bench.core.arm.input_problem(bench.now) == ""
 
 
 def test_enabling_is_refused_while_two_publishers_report_one_robot():

@@ -99,10 +99,10 @@ def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top
     assert core.describe(ARM7, 0.0)
     assert core.adopt(0.0)
     tool = MODEL.with_payload("tool", 1.0, COM).loaded()
-    core.receive(JOINTS, Q, REST, stamp=1, now=1.0)
+    core.arm.receive(JOINTS, Q, REST, stamp=1, now=1.0)
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(tool, Q), atol=1e-12)
     core.set_load(load(2.0))
-    core.tick(1.01)
+    core.arm.tick(1.01)
     loaded = tool.with_payload("tool", 2.0, COM)
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(loaded, Q), atol=1e-12)
     assert not core.describe(ARM7 + "<!-- the same -->", 0.0)  # it is the same robot with the tool
@@ -137,7 +137,7 @@ def test_a_malformed_payload_or_gravity_is_refused_and_changes_nothing():
     with pytest.raises(MbsError):
         bench.core.set_gravity(LinkGravity("tool", (0.0, 0.0, -9.81)))
     bench.run(1.2)
-    assert (bench.state, bench.core.loads) == ("enabled", [])
+    assert (bench.state, bench.core.environment.loads) == ("enabled", ())
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
 
 
@@ -149,14 +149,14 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
     bench.send()
     assert "no valid imu so far" in bench.core.enable(bench.now)
     felt = (1.0, -2.0, 9.0)
-    bench.core.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
+    bench.core.arm.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
     assert bench.core.enable(bench.now) == ""
     for _ in range(300):
-        bench.core.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
+        bench.core.arm.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
         bench.run(PERIOD)
     expected = mbs.gravity_torques(MODEL.with_gravity(-np.array(felt)), Q)
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-    bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=bench.nanoseconds)
+    bench.core.arm.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=bench.nanoseconds)
     bench.run(PERIOD)
     share = 1.0 - np.exp(-PERIOD / 0.1)
     np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
@@ -184,12 +184,12 @@ def test_a_bad_message_of_an_imu_stops_it(wrong, said):
     bench = Bench(use_imu=True, max_age=1.0)
     bench.send()
     given = {"link": "base_link", "acceleration": (0.0, 0.0, 9.81)}
-    bench.core.accelerate(**given, now=bench.now, stamp=bench.nanoseconds)
+    bench.core.arm.accelerate(**given, now=bench.now, stamp=bench.nanoseconds)
     assert bench.core.enable(bench.now) == ""
     bench.now += PERIOD
     given |= {"stamp": bench.nanoseconds, "clock": bench.nanoseconds} | wrong
     with pytest.raises(MbsError, match=said):
-        bench.core.accelerate(**given, now=bench.now)
+        bench.core.arm.accelerate(**given, now=bench.now)
     assert bench.fault == "imu"
     assert "imu" in bench.core.fault.reason
 
@@ -197,7 +197,7 @@ def test_a_bad_message_of_an_imu_stops_it(wrong, said):
 def test_an_imu_that_repeats_its_stamp_is_silent_and_stops_it():
     bench = Bench(use_imu=True)
     for _ in range(30):
-        bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
+        bench.core.arm.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
         bench.run(PERIOD)
         if bench.state == "disabled":
             assert bench.core.enable(bench.now) == ""

@@ -55,7 +55,7 @@ class Moving(Bench):
             self.now += PERIOD
             efforts = reported.get(self.efforts, self.tau.tolist())
             self.send(self.arm.q, self.arm.qd, self.arm.names, efforts=efforts)
-            if self.core.stopping:
+            if self.core.arm.stopping:
                 self.tick()
             self.said += self.core.arm.events.remarks()
             if self.commands:

@@ -55,7 +55,7 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_remove
     bench.core.set_load(load(2.0, "tool"))
     with pytest.raises(ModelError, match=r"'tool'.*'link7'.*3\.5 kg"):
         bench.core.set_load(load(1.5, "link7"))
-    assert [one.link for one in bench.core.loads] == ["tool"]
+    assert [one.link for one in bench.core.environment.loads] == ["tool"]
     bench.core.set_load(load(1.0, "link7"))
     bench.core.change(bench.core.settings.changed({"max_payload": 0.5}), bench.now)
     with pytest.raises(ModelError, match="max_payload"):
@@ -65,7 +65,7 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_remove
     with pytest.raises(ModelError, match="max_payload"):
         bench.core.set_load(load(1.0, "link7"))
     bench.core.set_load(load(0.0, "link7"))
-    assert not any(one.mass for one in bench.core.loads)
+    assert not any(one.mass for one in bench.core.environment.loads)
     bench.core.set_load(load(0.5, "tool"))
 
 
@@ -200,7 +200,7 @@ def test_damping_and_friction_end_within_two_periods_without_states():
 def test_a_fault_is_followed_with_the_states_that_are_valid():
     bench = Bench(damping=(3.0,) * 7).enabled()
     bench.now += PERIOD
-    bench.core.fail(Fault("internal_error", "what"), bench.now)
+    bench.core.arm.fail(Fault("internal_error", "what"), bench.now)
     begin = bench.now
     there = Q + 0.05
     bench.move(Q, there)
@@ -218,7 +218,7 @@ def states_of_age(bench, age, seconds=0.3):
         bench.now += PERIOD
         bench.stamp = int(1e9 * (bench.now - age))
         clock = int(1e9 * bench.now)
-        bench.core.receive(
+        bench.core.arm.receive(
             list(JOINTS), Q.tolist(), REST.tolist(), stamp=bench.stamp, now=bench.now, clock=clock
         )
 

@@ -48,7 +48,7 @@ class Loop:
         """Least and largest gravity torques since shortly before the release; None before."""
         self.recent = deque(maxlen=round(3.0 * period / STEP))
         """Gravity torques of the last three periods: states are that old when they are used."""
-        load = next(iter(bench.core.loads), None)
+        load = next(iter(bench.core.environment.loads), None)
         robot = bench.core.arm.model
         self.carrying = robot.with_payload(load.link, load.mass) if load else robot
         self.energy = self.most = 0.0
@@ -81,7 +81,7 @@ class Loop:
         if action == "disable":
             core.disable(now)
         elif action == "error":
-            command = core.fail(Fault("internal_error", "what"), now)
+            command = core.arm.fail(Fault("internal_error", "what"), now)
             self.arm.command = self.arm.command if command is None else np.array(command)
         self.settle()
 
@@ -197,7 +197,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     loop.run(0.02 + moment)
     if bench.state != "enabled":
         return
-    before, drive = arm.qd.copy(), np.array(bench.core.latest) - loop.recent[-1]
+    before, drive = arm.qd.copy(), np.array(bench.core.arm.latest) - loop.recent[-1]
     loop.release()
     loop.fail(*fault)
     loop.run(3.0 * period)

@@ -72,7 +72,7 @@ class Scene:
         self.topic = Topic()
         self.log = []
         self.handover = Handover(
-            self.core.settings, self.manager, self.topic, lambda: self.world.now, self.log.append
+            self.core, self.manager, self.topic, lambda: self.world.now, self.log.append
         )
         self.silent_until = 0.0
         self.released, self.given_up = [], []
@@ -98,24 +98,19 @@ class Scene:
     async def watching(self):
         while True:
             await self.world.sleep(LOOK_PERIOD)
-            fault = await self.handover.watch(self.core)
+            fault = await self.handover.watch()
             if fault is not None:
-                self.core.fail(fault, self.world.now)
+                self.core.arm.fail(fault, self.world.now)
 
     async def release(self):
         try:
-            said = await self.handover.release(self.core)
+            said = await self.handover.release()
             self.released += [said] if said else []
         except ControllerError as error:
             self.given_up.append(str(error))
 
-    async def torques_are_in(self):
-        while self.core.state == "ramping in":
-            await self.world.sleep(PERIOD)
-        return self.core.state == "enabled"
-
     def enable(self):
-        return self.world.result(self.handover.enable(self.core, self.torques_are_in))
+        return self.world.result(self.handover.enable())
 
     def enabled(self):
         done, said = self.enable()
@@ -522,7 +517,7 @@ def test_a_fault_while_controllers_are_switched_is_said():
 
     def trip(activate, deactivate):
         if activate == ["efforts"]:
-            scene.core.trip(Fault("stale", "nothing came"), scene.world.now)
+            scene.core.arm.trip(scene.world.now, Fault("stale", "nothing came"))
 
     scene.manager.after_switch = trip
     done, said = scene.enable()
@@ -537,7 +532,7 @@ def test_a_second_call_meanwhile_is_refused():
 
     async def again():
         await scene.world.sleep(0.2)
-        answers.append(await scene.handover.enable(scene.core, scene.torques_are_in))
+        answers.append(await scene.handover.enable())
 
     scene.world.start(again())
     scene.enabled()
@@ -568,11 +563,11 @@ class Anything:
     def happen(self, event, duration):
         scene, made, now = self.scene, self.scene.controllers, self.scene.world.now
         if event == "enable":
-            scene.world.start(scene.handover.enable(scene.core, scene.torques_are_in))
+            scene.world.start(scene.handover.enable())
         elif event == "disable":
             scene.disable()
         elif event == "fault":
-            scene.core.fail(Fault("test", "a fault"), now)
+            scene.core.arm.fail(Fault("test", "a fault"), now)
         elif event == "lose" and "efforts" in made.all:
             made.end("efforts")
         elif event == "unload" and made.all.pop("efforts", None):
@@ -609,7 +604,7 @@ class Anything:
         scene, core = self.scene, self.scene.core
         hindered = self.hinder()
         seen = listed(scene.controllers)
-        torques = seen.torques_act and (core.engaged or core.holds_arm(scene.world.now))
+        torques = seen.torques_act and (core.engaged or core.arm.holds_arm(scene.world.now))
         held = torques or seen.position_acts
         owed = scene.handover.gives_back
         if self.owed_before and not owed:

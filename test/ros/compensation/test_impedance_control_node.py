@@ -260,12 +260,12 @@ def test_a_law_of_a_user_follows_targets_in_the_node_and_survives_a_change_of_mo
     assert bench.core.enable(bench.now) == ""
     bench.run(1.5)
     np.testing.assert_allclose(bench.commands[-1][1], G, atol=1e-9)
-    bench.core.aim(JointTarget(["joint2"], [Q[1] + 0.1]), bench.now)
+    bench.core.arm.follow(JointTarget(["joint2"], [Q[1] + 0.1]), bench.now)
     bench.run(2.0)
     assert bench.commands[-1][1][1] - G[1] == pytest.approx(0.5, abs=1e-6)
     old, target = int(1e9 * (bench.now - 5.0)), JointTarget(["joint2"], [0.0])
     with pytest.raises(MbsError, match="older"):
-        bench.core.aim(target, bench.now, stamp=old, clock=bench.nanoseconds)
+        bench.core.arm.follow(target, bench.now, stamp=old, clock=bench.nanoseconds)
     floating = bench.core.settings.changed({"mode": "floating"})
     bench.core.check(floating, bench.now)
     bench.core.change(floating, bench.now)

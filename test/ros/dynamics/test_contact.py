@@ -89,11 +89,15 @@ def problems(efforts, poses=POSES):
     return said
 
 
-@pytest.mark.parametrize("share", [-1.0, 0.0, 0.6, 1.6])
-def test_efforts_that_hold_another_share_of_gravity_are_named(share):
+@pytest.mark.parametrize(
+    ("share", "cause"),
+    [(-1.0, "against the axes"), (0.0, "subtract"), (0.6, "subtract"), (1.6, "N m"), (2.0, "N m")],
+)
+def test_efforts_that_hold_another_share_of_gravity_are_named(share, cause):
     said = problems(lambda q, g: share * g)
     assert bool(said[0]) == (share == 0.0)  # idle efforts show in a single pose
     assert f"hold {100 * share:.0f} % of gravity in 4 pose(s)" in said[-1]
+    assert cause in said[-1].split("contact")[1]
 
 
 def test_efforts_that_hold_gravity_are_accepted_with_friction_and_contacts_and_noise_is_not():

@@ -184,7 +184,7 @@ def test_what_a_new_robot_cannot_keep_is_said():
     assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
     assert "the gravity in force before is dropped: no body 'ceiling'" in made.remarks[0]
     assert "the payload at 'rod' is dropped: no body 'rod'" in made.remarks[1]
-    assert made.loads == []
+    assert made.environment.loads == ()
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,11 @@ void check_load(const Load & load)
   if (m == 0.0 && size != 0.0) {
     throw invalid_argument("there is no inertia without mass");
   }
+  constexpr double kLongest = 15.0;  // as in Python; by its inertia, a rod is no longer either
+  const double distance = m > 0.0 ? x * x + y * y + z * z : 0.0;
+  if (distance > kLongest * kLongest || 6.0 * size > m * kLongest * kLongest) {
+    throw invalid_argument("the centre of mass or the radius of gyration is too large");
+  }
 }
 
 }  // namespace

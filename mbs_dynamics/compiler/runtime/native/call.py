@@ -3,8 +3,8 @@
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
 The fast path takes arrays of one state, or of one batch axis, in which the entries of a state lie
-side by side in C order; all else, and every error, goes to the kernel's Python function. The IR
-holds no address: those of Python and NumPy are symbols.
+consecutive in C order; everything else, and every error, is passed to the kernel's Python function.
+The IR holds no address: those of Python and NumPy are symbols.
 
 A kernel keeps its last two results of each output, and reuses one as a new result once nothing else
 refers to it or to a view of it: its reference count is then 1, the kernel's own. CPython counts no
@@ -20,22 +20,16 @@ from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function,
 from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
-from mbs_dynamics.compiler.runtime.native.table import (
-    KERNEL,
-    MOST_AXES,
-    MOST_PORTS,
-    PORT,
-    RECYCLED,
-)
+from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT, RECYCLED
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
 
 LEAST_UNLOCKED = 256
-"""States from which on other threads of Python may run meanwhile."""
+"""Number of states from which on the call releases Python's lock."""
 
 ONE_STATE, REFUSED = -1, -2
-"""In place of a number of states: for an array without a batch axis, and for what Python takes."""
+"""In place of a number of states: for an array without a batch axis, and for unsupported ones."""
 
 OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 

@@ -22,7 +22,7 @@ MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
 
 RECYCLED = 2
-"""Results of an output that a kernel keeps: `x = kernel(q)` holds one during the next call."""
+"""Results of an output that a kernel stores: `x = kernel(q)` uses one during the next call."""
 
 PORT = Struct.of_words(
     ndim=I64,
