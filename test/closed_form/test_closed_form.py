@@ -37,10 +37,6 @@ def of_form(system, what, representation):
     return getattr(system, f"{what}_{LETTERS[representation]}")
 
 
-def depth(model):
-    return max(len(path(model, i)) for i in range(model.nb))
-
-
 def blocks_of(matrix, i, j):
     return matrix[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
 
@@ -78,7 +74,7 @@ def test_inverses_are_inverses(name):
 def test_power_series_end(name):
     """(I - D)^-1 = I + D + D^2 + ..., and D^k = 0 from the length of the longest path on."""
     mechanism, system, *_ = state(name)
-    longest = depth(mechanism.model)
+    longest = max(len(path(mechanism.model, i)) for i in range(mechanism.nb))
     for D, A, series in (
         (system.D_b, system.A_b, system.A_b_series),
         (system.T_h, system.A_h, system.A_h_series),

@@ -86,13 +86,10 @@ def test_one_kernel_in_several_threads(kernel):
             future.result(timeout=TIMEOUT)
 
 
-@pytest.mark.parametrize(
-    ("struct", "field"),
-    [
-        *(("ARRAY", field) for field in layout.ARRAY.fields),
-        *(("TUPLE", field) for field in layout.TUPLE.fields),
-    ],
-)
+FIELDS = [(name, field) for name in ("ARRAY", "TUPLE") for field in getattr(layout, name).fields]
+
+
+@pytest.mark.parametrize(("struct", "field"), FIELDS)
 def test_a_layout_with_other_offsets_is_not_followed(monkeypatch, struct, field):
     fields = getattr(layout, struct).fields
     offset, kind = fields[field]

@@ -9,7 +9,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 TRUE = mbs.Model.from_urdf(robot_path("arm7"))
 JOINTS = TRUE.joint_names
@@ -70,6 +70,15 @@ def with_still_joints(recording, joints, at=None):
 def poses_of(q, tau, joints=JOINTS, **more):
     """Return poses at rest and their torques, one in each row."""
     return TimeSeries(np.arange(float(len(q))), joints, q, tau=tau, **more)
+
+
+def refused(read, *arguments):
+    """Return why motion data is refused by a function; empty if it is not."""
+    try:
+        read(*arguments)
+    except TimeSeriesError as error:
+        return str(error)
+    return ""
 
 
 def torques(q, qd, qdd, model=TRUE, speed=SPEED):

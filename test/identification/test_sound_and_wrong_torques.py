@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from identification_bench import erroneous, motion, poses_of, ranges
+from identification_bench import erroneous, motion, poses_of, ranges, refused
 from robots import robot
 from urdf_reference import load
 
@@ -15,7 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.static import StillData
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeries
 
 ARMS = {"arm7": "", "ur5_robot.urdf": "", "panda.urdf": "panda_hand", "kinova.urdf": ""}
 """Descriptions, and the last link where there is a gripper."""
@@ -80,14 +80,6 @@ def wrong_torques(tau, g, others, rng):
         "of the motors": tau / np.resize([160.0, 160.0, 160.0, 160.0, 100.0, 100.0, 100.0], n),
         "without gravity": tau - g,
     }
-
-
-def refused(read, *arguments):
-    try:
-        read(*arguments)
-    except TimeSeriesError as error:
-        return str(error)
-    return ""
 
 
 @pytest.mark.parametrize("count", [6, 20])

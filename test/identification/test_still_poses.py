@@ -4,7 +4,8 @@
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE, poses_of
+from identification_bench import JOINTS, TRUE, poses_of, refused
+from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.calibration import calibrate
@@ -105,21 +106,17 @@ def test_a_joint_that_is_at_a_limit_in_all_poses_leaves_the_others():
 
 def gantry(wrist="0 1 0"):
     """Return an arm of three rails and a joint with two bodies behind it."""
-    rails = "".join(
-        f'<link name="{name}"><inertial><mass value="5"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
-        f'ixz="0" iyz="0"/></inertial></link><joint name="rail_{name}" type="prismatic"><parent '
-        f'link="{parent}"/><child link="{name}"/><axis xyz="{axis}"/><limit effort="500" '
-        'velocity="1" lower="-1" upper="1"/></joint>'
-        for parent, name, axis in (("base", "x", "1 0 0"), ("x", "y", "0 1 0"), ("y", "z", "0 0 1"))
-    )
-    turned = "".join(
-        f'<link name="{name}"><inertial><origin xyz="0.05 0 -0.1"/><mass value="1.5"/><inertia '
-        'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint '
-        f'name="turn_{name}" type="continuous"><parent link="{parent}"/><child link="{name}"/>'
-        f'<axis xyz="{axis}"/></joint>'
-        for parent, name, axis in (("z", "w", wrist), ("w", "tool", "0 0 1"))
-    )
-    return mbs.Model.from_urdf(f'<robot name="g"><link name="base"/>{rails}{turned}</robot>')
+    limit = '<limit effort="500" velocity="1" lower="-1" upper="1"/>'
+    parts, parent = [link("base", "")], "base"
+    for name, axis in (("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1")):
+        more = f'<axis xyz="{axis}"/>{limit}'
+        parts += [link(name), joint(f"rail_{name}", parent, name, "prismatic", more)]
+        parent = name
+    for name, axis in (("w", wrist), ("tool", "0 0 1")):
+        more = f'<axis xyz="{axis}"/>'
+        parts += [link(name), joint(f"turn_{name}", parent, name, "continuous", more)]
+        parent = name
+    return load(urdf(*parts))
 
 
 @pytest.mark.parametrize("count", [6, 16])
@@ -131,20 +128,13 @@ def test_the_constant_weight_on_a_vertical_rail_tells_an_arm_from_a_load(mass, c
     g = mbs.gravity_torques(arm, q)
     with_load = mbs.gravity_torques(arm.with_payload("tool", mass, (0.05, 0.0, -0.1)), q)
 
-    def refused(tau):
-        poses = TimeSeries(np.arange(float(count)), arm.joint_names, q, tau=tau)
-        try:
-            identify_static(arm, poses)
-        except TimeSeriesError as error:
-            return str(error)
-        return ""
-
-    assert not refused(with_load + noise)
-    assert "subtracts gravity" in refused(with_load - g + noise)
+    right, wrong = (poses_of(q, x + noise, arm.joint_names) for x in (with_load, with_load - g))
+    assert not refused(identify_static, arm, right)
+    assert "subtracts gravity" in refused(identify_static, arm, wrong)
 
 
 def test_poses_with_the_same_gravity_torques_show_no_masses():
     arm, q = gantry(wrist="0 0 1"), np.random.default_rng(0).uniform(-1.0, 1.0, (8, 5))
     tau = mbs.gravity_torques(arm, q) + 0.01 * q
     with pytest.raises(TimeSeriesError, match="same in all poses"):
-        identify_static(arm, TimeSeries(np.arange(8.0), arm.joint_names, q, tau=tau))
+        identify_static(arm, poses_of(q, tau, arm.joint_names))

@@ -8,7 +8,7 @@ from mechanisms import ARM_URDF, TREE, pose, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model import Inertia, Model
+from mbs_dynamics.model import Frame, Inertia, Model
 
 MECHANISM = random_mechanism(21, TREE)
 STATE = MECHANISM.model.random_state(3)
@@ -41,7 +41,8 @@ def test_gravity_changes_without_compiling():
 def test_a_payload_is_inertia_of_its_body(turned):
     """On a body, and on a link merged into it, whose frame is turned."""
     C = pose(np.random.default_rng(5)) if turned else np.eye(4)
-    model = MECHANISM.model.with_frame("link", "body4", C)
+    frames = {"link": Frame("link", 3, C)}
+    model = Model("m", MECHANISM.model.bodies, MECHANISM.gravity, frames)
     with_load = model.with_payload("link", **LOAD)
     inertias = MECHANISM.inertias
     inertias[3] += Inertia.from_com(*LOAD.values()).transformed(C).matrix()
