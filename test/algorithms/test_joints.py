@@ -6,9 +6,6 @@ Derivatives are compared with those of Taylor series along g exp(S d), exact to 
 forward dynamics differ from Pinocchio's by 1e-12 for Talos, 1e-11 for G1 and 1e-8 for iCub, whose
 mass matrices have condition numbers of 1e5, 2e5 and 1e8. Ours are within 1e-13, 1e-13 and 1e-12 of
 the same equations in 80 bits: the difference is the rounding of Pinocchio.
-
-Most equations are evaluated on numbers, with NumPy: that kernels compute the same is shown by
-test_back_ends.py.
 """
 
 import functools
