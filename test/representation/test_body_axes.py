@@ -4,6 +4,7 @@
 
 import numpy as np
 from mechanisms import MECHANISMS, every_mechanism
+from reference import assert_close
 
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, Loads, recursion
 from mbs_dynamics.lie.se3 import ad
@@ -12,16 +13,12 @@ from mbs_dynamics.representation.tree import Tree
 
 
 def motions(name, loads=NO_LOADS):
-    """Return a model, the moves of both kinds, and what the recursion makes of each."""
+    """Return a model, the moves of both kinds, and what the recursion makes of each, as arrays."""
     model = Tree(MECHANISMS[name].model)
     q, qd, qdd = model.model.random_state(7)
     moves = BodyFixed(model, q), BodyAxes(model, q)
-    return model, moves, [recursion(model, rep, qd, qdd, loads) for rep in moves]
-
-
-def of_origins(V, Vd):
-    """Return the accelerations of origins from the rates of body-fixed twists."""
-    return Vd + np.array([[0.0, 0.0, 0.0, *np.cross(x[:3], x[3:])] for x in V])
+    found = [recursion(model, rep, qd, qdd, loads) for rep in moves]
+    return model, moves, [[np.array(x, dtype=float) for x in each] for each in found]
 
 
 @every_mechanism
@@ -31,34 +28,21 @@ def test_the_recursion_of_the_paper_transmits_the_same_wrenches(name):
     moving = Loads(rng.normal(size=(nb, 6)), rng.normal(size=6), rng.normal(size=6))
     for loads in (NO_LOADS, moving):
         _, _, ((V, Vd, W), (V_axes, A, W_axes)) = motions(name, loads)
-        found, expected = (np.array(x, dtype=float) for x in (W_axes, W))
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
-        np.testing.assert_allclose(np.array(V_axes, dtype=float), np.array(V, dtype=float))
-        expected = of_origins(*(np.array(x, dtype=float) for x in (V, Vd)))
-        np.testing.assert_allclose(
-            np.array(A, dtype=float), expected, atol=1e-12 * np.abs(expected).max()
-        )
+        assert_close(W_axes, W, 1e-12)
+        assert_close(V_axes, V, 1e-12)
+        of_origins = Vd + [[0.0, 0.0, 0.0, *np.cross(x[:3], x[3:])] for x in V]
+        assert_close(A, of_origins, 1e-12)
 
 
 @every_mechanism
 def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
     model, (_, rep), (_, (V, A, _)) = motions(name)
-    rate = model.joint_rates(model.model.random_state(7).qd)
-    acceleration = model.joint_rates(model.model.random_state(7).qdd)
+    _, qd, qdd = model.model.random_state(7)
+    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     for i, p in model.outward():
-        M = rep.inertia(i)
-        np.testing.assert_allclose(
-            (M @ A[i] + rep.bias(i, V[i])).astype(float),
-            rep.wrench(i, V[i], A[i]).astype(float),
-            atol=1e-11,
-        )
-        carried = (
-            rep.transform(i) @ A[p]
-            + rep.screw(i) @ acceleration[i]
-            + rep.velocity_product(i, V, rate[i])
-        )
-        np.testing.assert_allclose(carried.astype(float), A[i].astype(float), atol=1e-11)
+        assert_close(rep.inertia(i) @ A[i] + rep.bias(i, V[i]), rep.wrench(i, V[i], A[i]), 1e-12)
+        joint = rep.screw(i) @ acceleration[i] + rep.velocity_product(i, V, rate[i])
+        assert_close(rep.transform(i) @ A[p] + joint, A[i], 1e-12)
 
 
 @every_mechanism
@@ -68,6 +52,5 @@ def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
         S = np.random.default_rng(i).normal(size=(6, 2))
         V_p, Vd_p = (np.asarray(body_fixed.transform(i) @ x[p], dtype=float) for x in (V, Vd))
         Y, Z = rep.rates_on_parent(i, V, A, S)
-        np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
-        expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
-        np.testing.assert_allclose(np.asarray(Z, float), expected, atol=1e-10)
+        assert_close(Y, ad(V_p) @ S, 1e-12)
+        assert_close(Z, ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S, 1e-11)
