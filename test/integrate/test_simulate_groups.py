@@ -51,10 +51,6 @@ def ended(name, steps, method, **options):
                     **options)  # fmt: skip
 
 
-def law(t, q, qd):
-    return 0.3 * math.sin(5.0 * t) - 0.1 * qd
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "dormand_prince"])
 @pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating"]))
@@ -87,7 +83,8 @@ def test_invariants_of_a_floating_mechanism(method):
 
 
 def test_work_of_a_law():
-    found = simulate(MODELS["mobile"], *start("mobile"), duration=0.5, control=law)
+    law = {"control": lambda t, q, qd: 0.3 * math.sin(5.0 * t) - 0.1 * qd}
+    found = simulate(MODELS["mobile"], *start("mobile"), duration=0.5, **law)
     power = (found.tau * found.qd).sum(-1)
     work = np.concatenate([[0.0], np.cumsum(0.5e-3 * (power[1:] + power[:-1]))])
     assert_close(found.energy - found.energy[0], work, 1e-3)

@@ -27,11 +27,6 @@ POSES = mbs.forward_kinematics(MODEL, Q)
 TOOL = mbs.forward_kinematics(MODEL, Q, bodies=["tool"])[0]
 
 
-def loose(drawing):
-    """Return a drawing that may be fixed to a body."""
-    return drawing.drawing if isinstance(drawing, Fixed) else drawing
-
-
 def of(kind, drawings):
     """Return the drawings of a kind."""
     return [each for each in drawings if isinstance(each, kind)]
@@ -155,7 +150,8 @@ def test_every_layer_draws_real_robots(name):
     state = model.random_state(3)
     scene = Scene(DrawnModel.of(model), state.q, state.qd, wrench=np.ones(6))
     for layer in LAYERS:
-        for drawing in map(loose, layer.draw(scene)):
+        for drawing in layer.draw(scene):
+            drawing = drawing.drawing if isinstance(drawing, Fixed) else drawing
             for values in drawing:
                 if isinstance(values, np.ndarray):
                     assert np.isfinite(values).all(), layer.name
