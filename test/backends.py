@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The back ends by name, and a C compiler, for tests that evaluate with each of them."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, Program, trace
 from mbs_dynamics.compiler.codegen.c import emit_c
@@ -57,7 +56,8 @@ def run_python(code: str, *arguments: Any, **environment: str) -> subprocess.Com
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", code, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": path, **environment}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    given = {"env": environment, "timeout": TIMEOUT, "capture_output": True, "text": True}
+    return subprocess.run(command, check=False, **given)
 
 
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC")

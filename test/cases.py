@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of parametrized tests: a few that differ in what the code can tell apart, and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that every test shares."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib

@@ -6,8 +6,6 @@ Functions take floats, which are taken to be exact, and return floats that are r
 end. The few that work inside the arithmetic say so.
 """
 
-from __future__ import annotations
-
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
@@ -93,9 +91,7 @@ def _pi() -> Decimal:
         context.prec = 110
 
         def arccot(n: int) -> Decimal:
-            return sum(
-                Decimal((-1) ** k) / ((2 * k + 1) * Decimal(n) ** (2 * k + 1)) for k in range(170)
-            )
+            return sum(Decimal(-1) ** (k // 2) / (k * Decimal(n) ** k) for k in range(1, 341, 2))
 
         return 4 * (4 * arccot(5) - arccot(239))
 

@@ -5,8 +5,6 @@
 Values that the interpreter reads before they are written are NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

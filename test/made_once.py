@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that take long to make, once in a run of tests, whichever of its workers needs them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

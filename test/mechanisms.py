@@ -6,8 +6,6 @@ A :class:`Mechanism` holds the numbers from which a model is made. References co
 so that what the package does to them on the way is tested as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,27 +61,17 @@ class Mechanism:
     @cached_property
     def model(self) -> Model:
         """The model, its bodies named body1, body2, ..., its joints joint1, joint2, ..."""
-        made = Model.from_screws(
-            self.parents,
-            self.homes,
-            self.screws,
-            self.inertias,
-            frame="body_fixed",
-            gravity=self.gravity,
-        )
+        numbers = self.parents, self.homes, self.screws, self.inertias
+        made = Model.from_screws(*numbers, frame="body_fixed", gravity=self.gravity)
         if self.coordinate == tuple(range(self.nb)):
             return made
         owner = {k: f"joint{self.coordinate.index(k) + 1}" for k in range(self.n)}
         bodies = []
         for i, body in enumerate(made.bodies):
             k = self.coordinate[i]
-            joint = replace(
-                body.joint,
-                coordinate=k,
-                mimics=None if self.coordinate.index(k) == i else owner[k],
-                ratio=float(self.ratio[i]),
-                offset=float(self.offset[i]),
-            )
+            mimics = None if self.coordinate.index(k) == i else owner[k]
+            numbers = {"ratio": float(self.ratio[i]), "offset": float(self.offset[i])}
+            joint = replace(body.joint, coordinate=k, mimics=mimics, **numbers)
             bodies.append(replace(body, joint=joint))
         return Model(made.name, tuple(bodies), self.gravity)
 
@@ -153,27 +141,19 @@ def random_mechanism(
         for p in points:
             tensors[i] += masses[i] / 5 * (p @ p * np.eye(3) - np.outer(p, p))
     make_pose, make_screw = (aligned_pose, aligned_screw) if aligned else (pose, screw)
-    return Mechanism(
-        tuple(parents),
-        np.array([make_pose(rng) for _ in parents]),
-        np.array([make_screw(rng, kinds[i % len(kinds)]) for i in range(nb)]),
-        masses,
-        rng.uniform(-0.2, 0.2, (nb, 3)),
-        tensors,
-        rng.uniform(-1.0, 1.0, 3) * 9.81,
-        tuple(range(nb)),
-        np.ones(nb),
-        np.zeros(nb),
-    )
+    homes = np.array([make_pose(rng) for _ in parents])
+    screws = np.array([make_screw(rng, kinds[i % len(kinds)]) for i in range(nb)])
+    coms, gravity = rng.uniform(-0.2, 0.2, (nb, 3)), rng.uniform(-1.0, 1.0, 3) * 9.81
+    coordinates = tuple(range(nb)), np.ones(nb), np.zeros(nb)
+    return Mechanism(tuple(parents), homes, screws, masses, coms, tensors, gravity, *coordinates)
 
 
 def with_mimics(
     mechanism: Mechanism, coordinate: Sequence[int], ratio: Sequence[float], offset: Sequence[float]
 ) -> Mechanism:
     """Return the mechanism with its joints driven by fewer coordinates."""
-    return replace(
-        mechanism, coordinate=tuple(coordinate), ratio=np.array(ratio), offset=np.array(offset)
-    )
+    numbers = {"ratio": np.array(ratio), "offset": np.array(offset)}
+    return replace(mechanism, coordinate=tuple(coordinate), **numbers)
 
 
 CHAIN = range(-1, 5)

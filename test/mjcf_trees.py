@@ -6,8 +6,6 @@
 dm_control, robosuite and gymnasium-robotics that were unpacked there.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import sys
 import warnings

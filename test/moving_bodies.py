@@ -6,8 +6,6 @@ Nothing of the package is used. The wrench on a body is the sum of m a over its 
 moment; twists are read off the rates of poses, and all else follows from the product rule.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from mechanisms import pose
 from reference import axial, hat, twist

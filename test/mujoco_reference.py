@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """MuJoCo's models of URDFs, without what this package has not: contacts, constraints, meshes."""
 
-from __future__ import annotations
-
 import re
 
 import mujoco

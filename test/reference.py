@@ -8,8 +8,6 @@ positions by the product rule, the derivative of exp(X q) being X exp(X q). Twis
 derivative of a pose, wrenches are dual to them, and torques are Lagrange's equations.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

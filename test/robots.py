@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real robots of the package example-robot-data, wherever it is installed."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from functools import lru_cache
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of public functions raise an error of this package that names the argument."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 
@@ -245,14 +243,10 @@ def test_names_of_a_model_are_unique_and_tables_are_whole():
 
 
 def test_errors_are_of_this_package_and_of_the_kind_that_callers_expect():
-    for error, builtin in (
-        (ArgumentError, ValueError),
-        (ModelError, ValueError),
-        (mbs.UnknownBodyError, LookupError),
-        (mbs.UnknownRepresentationError, ValueError),
-        (mbs.UnknownBackendError, ValueError),
-        (BackendError, RuntimeError),
-    ):
+    unknown = mbs.UnknownRepresentationError, mbs.UnknownBackendError
+    expected = dict.fromkeys((ArgumentError, ModelError, *unknown), ValueError)
+    expected |= {mbs.UnknownBodyError: LookupError, BackendError: RuntimeError}
+    for error, builtin in expected.items():
         assert issubclass(error, MbsError)
         assert issubclass(error, builtin)
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks at the edge: what passes comes out clean, what does not is named."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Any

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mbs-dynamics command, run as users run it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -133,9 +131,8 @@ def test_info_count_simulate_and_view_take_mjcf(tmp_path, capsys):
     assert info(capsys, path)[1].startswith("pendulum: 1 coordinate")
     assert main(["count", str(path)]) == 0
     motion = str(tmp_path / "m.csv")
-    assert (
-        main(["simulate", str(path), "--q", "swing=1", "--duration", "0.1", "--out", motion]) == 0
-    )
+    given = ["--q", "swing=1", "--duration", "0.1", "--out", motion]
+    assert main(["simulate", str(path), *given]) == 0
     page = str(tmp_path / "p.html")
     assert main(["view", str(path), "--motion", motion, "--write", page]) == 0
     assert capsys.readouterr().err == ""

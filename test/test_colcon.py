@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as ROS users build it: with colcon, into an install space of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from made_once import made_once
-from waiting import TIMEOUT
+from waiting import TIMEOUT, wait_until
 
 pytest.importorskip("colcon_ros")
 
@@ -38,22 +35,16 @@ def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def build(workspace: Path, kind: str) -> None:
     """Build a copy of the sources in a workspace."""
     source = workspace / "src" / "mbs_dynamics"
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in SOURCES:
-        shutil.copytree(
-            ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
-        )
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
     for name in FILES:
         shutil.copy(ROOT / name, source)
     colcon = [str(Path(sys.executable).with_name("colcon")), "build"]
     if kind == "symlinked":
         colcon.append("--symlink-install")
-    done = subprocess.run(
-        colcon,
-        cwd=workspace,
-        env={**os.environ, "COLCON_HOME": str(workspace)},
-        capture_output=True,
-        text=True,
-    )
+    given = {"cwd": workspace, "env": {**os.environ, "COLCON_HOME": str(workspace)}}
+    done = subprocess.run(colcon, capture_output=True, text=True, **given)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -71,17 +62,12 @@ def run(prefix: Path, command: str) -> str:
 def test_share_holds_what_ros_tools_look_for(prefix: Path) -> None:
     share = prefix / "share"
     assert (share / "ament_index/resource_index/packages/mbs_dynamics").is_file()
-    expected = {
-        "package.xml": ROOT / "package.xml",
-        **{
-            str(path.relative_to(ROOT)): path
-            for pattern in ("launch/*.py", "config/**/*.yaml", "urdf/*.urdf")
-            for path in ROOT.glob(pattern)
-        },
-    }
-    assert "urdf/arm7.urdf" in expected
-    for name, original in expected.items():
-        assert (share / "mbs_dynamics" / name).read_bytes() == original.read_bytes(), name
+    patterns = ("package.xml", "launch/*.py", "config/**/*.yaml", "urdf/*.urdf")
+    expected = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    assert ROOT / "urdf/arm7.urdf" in expected
+    for path in expected:
+        installed = share / "mbs_dynamics" / path.relative_to(ROOT)
+        assert installed.read_bytes() == path.read_bytes(), path
 
 
 def test_the_installed_package_is_typed_and_its_command_finds_its_robots(prefix: Path) -> None:
@@ -95,22 +81,15 @@ def test_the_installed_package_is_typed_and_its_command_finds_its_robots(prefix:
 def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefix: Path) -> None:
     rclpy = pytest.importorskip("rclpy")
     space = f"/{prefix.parents[1].name}"
-    node = subprocess.Popen(
-        sourced(prefix, f"'{prefix}/lib/mbs_dynamics/dynamics_node' --ros-args -r __ns:={space}"),
-        cwd="/",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    command = f"'{prefix}/lib/mbs_dynamics/dynamics_node' --ros-args -r __ns:={space}"
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    node = subprocess.Popen(sourced(prefix, command), cwd="/", **output)
     context = rclpy.Context()
     rclpy.init(context=context)
     try:
         watcher = rclpy.create_node("test_colcon_watcher", context=context)
-        deadline = time.monotonic() + TIMEOUT
-        while not watcher.count_subscribers(f"{space}/joint_states"):
-            assert node.poll() is None, node.communicate()[0]
-            assert time.monotonic() < deadline, "the node did not appear"
-            time.sleep(0.05)
+        topic = f"{space}/joint_states"
+        wait_until(lambda: watcher.count_subscribers(topic) or node.poll() is not None)
         node.send_signal(signal.SIGINT)
         output, _ = node.communicate(timeout=TIMEOUT)
         assert node.returncode == 0, output

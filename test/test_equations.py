@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of equations in the documentation name what exists, and each number once."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

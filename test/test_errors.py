@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions, which process pools pickle; a package that is missing; files that are replaced."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that one command writes and others read; names and paths on the command line."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

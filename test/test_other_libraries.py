@@ -6,8 +6,6 @@ Pinocchio and MuJoCo run in the code of the pages. The libraries here are no tes
 installs them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as a whole: headers, optional dependencies, metadata, installed files."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json
@@ -30,19 +28,10 @@ HEADER = """\
 """
 
 ROS_MODULES = (
-    "builtin_interfaces",
-    "diagnostic_msgs",
-    "geometry_msgs",
-    "lifecycle_msgs",
-    "nav_msgs",
-    "rcl_interfaces",
-    "rclpy",
-    "rosgraph_msgs",
-    "sensor_msgs",
-    "std_msgs",
-    "std_srvs",
+    "builtin_interfaces", "diagnostic_msgs", "geometry_msgs", "lifecycle_msgs", "nav_msgs",
+    "rcl_interfaces", "rclpy", "rosgraph_msgs", "sensor_msgs", "std_msgs", "std_srvs",
     "trajectory_msgs",
-)
+)  # fmt: skip
 DECLARED_AS = {  # where the key in package.xml is not the module's name
     "lxml": "python3-lxml",
     "numpy": "python3-numpy",
@@ -53,13 +42,8 @@ DECLARED_AS = {  # where the key in package.xml is not the module's name
 
 def python(code: str, **environment: str) -> str:
     """Run code in a Python of its own, outside the checkout, and return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd="/",
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+    command, given = [sys.executable, "-c", code], {**os.environ, **environment}
+    done = subprocess.run(command, cwd="/", env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -85,17 +69,12 @@ def imports_of(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+LEFT_OUT = ("ros", "bridges.controller.", "bridges.jax", "bridges.torch")
+"""Modules that need ROS or another library, and files of the package that is generated."""
 CORE = [
     name
     for name in sorted(module_name(path) for path in PACKAGE.rglob("*.py"))
-    if not name.startswith(
-        (
-            "mbs_dynamics.ros",
-            "mbs_dynamics.bridges.controller.",  # files of the package that is generated
-            "mbs_dynamics.bridges.jax",
-            "mbs_dynamics.bridges.torch",
-        )
-    )
+    if not name.startswith(tuple(f"mbs_dynamics.{each}" for each in LEFT_OUT))
 ]
 
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The line of progress on a terminal."""
 
-from __future__ import annotations
-
 import io
 
 from mechanisms import random_mechanism

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands view, info and count take every public robot, and free bodies with few joints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases import mostly_slow
 from robots import NAMELESS, all_files, robot
-from urdf_reference import load
+from urdf_reference import joint, link, load, urdf
 
 from mbs_dynamics.cli import main
 from mbs_dynamics.view.posing import slider_ends
@@ -17,28 +15,20 @@ pytest.importorskip("viser")
 
 ROBOTS = [name for name in all_files() if name not in NAMELESS]
 
-QUICK = [
-    name
-    for name in ROBOTS
-    if name.endswith(
-        (
-            "/borinot_flying_arm_2.urdf",
-            "/double_pendulum_continuous.urdf",
-            "/finger_edu.urdf",
-            "/hyq_no_sensors.urdf",  # has a joint called floating_base, as A1 has
-            "/iris_simple.urdf",  # one body without joints, as quadrotor_base
-            "/kinova.urdf",  # zero is outside of limits with many digits
-            "/quadrotor_base.urdf",
-        )
-    )
-]
+CHOSEN = (
+    "/hyq_no_sensors.urdf",  # has a joint called floating_base, as A1 has
+    "/iris_simple.urdf", "/quadrotor_base.urdf",  # one body without joints
+    "/kinova.urdf",  # zero is outside of limits with many digits
+    "/borinot_flying_arm_2.urdf", "/double_pendulum_continuous.urdf", "/finger_edu.urdf",
+)  # fmt: skip
+QUICK = [name for name in ROBOTS if name.endswith(CHOSEN)]
 """Arms, legs, quadrotors and pendulums, some of which could not be shown once."""
 
 OPENED = [(name, base) for base in ((), ("--floating-base",)) for name in ROBOTS]
 OPENED_QUICKLY = [
     (name, base)
     for name, base in OPENED
-    if name in QUICK and (not base or name.endswith(("/hyq_no_sensors.urdf", "/iris_simple.urdf")))
+    if name in QUICK and (not base or name.endswith(CHOSEN[:2]))
 ]
 
 needs_robots = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not installed")
@@ -66,10 +56,8 @@ def test_the_joint_of_the_base_has_a_name_of_its_own(name):
     assert any("'floating_base_'" in str(each) for each in model.diagnostics)
 
 
-INERTIAL = (
-    '<inertial><mass value="2"/><inertia ixx=".02" iyy=".03" izz=".04" ixy="0" ixz="0" iyz="0"/>'
-    "</inertial>"
-)
+INERTIAL = """<inertial><mass value="2"/>
+<inertia ixx=".02" iyy=".03" izz=".04" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 TREES = {
     "fixed": ("fixed",),
@@ -88,25 +76,22 @@ TREES = {
 
 def tree(joints):
     """Return a URDF of bodies on the first one, with limits of many digits that exclude zero."""
-    text = '<robot name="r"><link name="world"/>'
+    elements = [link("world", "")]
     limit = '<limit lower="0.3490658503988659" upper="1.5707963267948966" effort="1" velocity="1"/>'
     for k, kind in enumerate(joints):
+        more = f'<origin xyz="{0.2 * k} 0 0"/><axis xyz="{" ".join(map(str, np.eye(3)[k % 3]))}"/>'
+        more += limit if kind in ("revolute", "prismatic") else ""
         on = "world" if k == 0 else "b0"
-        text += f'<link name="b{k}">{INERTIAL}</link><joint name="j{k}" type="{kind}">'
-        text += f'<parent link="{on}"/><child link="b{k}"/><origin xyz="{0.2 * k} 0 0"/>'
-        text += f'<axis xyz="{k % 3 == 0:d} {k % 3 == 1:d} {k % 3 == 2:d}"/>'
-        text += f"{limit if kind in ('revolute', 'prismatic') else ''}</joint>"
-    return text + "</robot>"
+        elements += [link(f"b{k}", INERTIAL), joint(f"j{k}", on, f"b{k}", kind, more)]
+    return urdf(*elements)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "command"),
-    [
-        *((name, "view --write page.html --layers all --degrees") for name in TREES),
-        *((name, "info") for name in ("free", "two free", "base that rolls")),
-        *((name, "count") for name in ("fixed", "ball on a cart")),
-    ],
+    [(name, "view --write page.html --layers all --degrees") for name in TREES]
+    + [(name, "info") for name in ("free", "two free", "base that rolls")]
+    + [(name, "count") for name in ("fixed", "ball on a cart")],
 )
 def test_commands_take_free_bodies_with_few_joints(name, command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

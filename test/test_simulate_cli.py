@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands simulate and plot: files in and out, figures, and what they refuse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close
@@ -94,9 +92,8 @@ def test_a_floating_base(tmp_path, capsys):
 
 def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
     out = tmp_path / "lost.npz"
-    code, _, err = run(
-        capsys, "simulate", "arm7", "--qd", "joint6=1e200", "--duration", 1, "--out", out
-    )  # fmt: skip
+    given = ("--qd", "joint6=1e200", "--duration", 1, "--out", out)
+    code, _, err = run(capsys, "simulate", "arm7", *given)
     assert code == 1
     assert "at t = " in err
     assert len(TimeSeries.read(out)) >= 1
@@ -106,10 +103,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--q", "elbow=1"], "no joint 'elbow'"),
-        (
-            ["--q", "1", "2"],
-            "--q takes JOINT=VALUE of any joints, or 7 values, those of joint1, joint2,",
-        ),
+        (["--q", "1", "2"], "--q takes JOINT=VALUE of any joints, or 7 values, those of joint1,"),
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
         (["--every", "0"], "every must be an integer of at least 1"),
@@ -133,13 +127,10 @@ def test_settings_that_are_no_numbers(capsys):
 def test_figures(arm, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out, figure = tmp_path / "m.npz", tmp_path / "m.svg"
-    code, _, _ = run(
-        capsys, "simulate", "arm7", "--duration", 0.1, "--out", out, "--figure", figure
-    )
-    assert code == 0
+    given = ("simulate", "arm7", "--duration", 0.1, "--out", out)
+    assert run(capsys, *given, "--figure", figure)[0] == 0
     assert "<svg" in figure.read_text()
-    code, _, _ = run(capsys, "plot", out)
-    assert code == 0
+    assert run(capsys, "plot", out)[0] == 0
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     batch = simulate(arm, np.zeros((2, 7)), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command view, and simulate --view: addresses, files, and what they refuse."""
 
-from __future__ import annotations
-
 import os
 import re
 import select
@@ -17,8 +15,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from backends import run_python
 from urdf_reference import STATED, chain
-from waiting import TIMEOUT
+from waiting import TIMEOUT, wait_until
 
 pytest.importorskip("viser")
 
@@ -86,9 +85,8 @@ def test_a_scene_is_written_as_a_file_that_needs_nothing_else(capsys, tmp_path, 
 def command(*arguments):
     """Run the command in a process of its own, and yield it with the address of its page."""
     given = [sys.executable, "-m", "mbs_dynamics.cli", *map(str, arguments), "--no-browser"]
-    process = subprocess.Popen(
-        given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(given, start_new_session=True, **pipes)
     try:
         said, end = "", time.monotonic() + TIMEOUT
         while "http" not in said and time.monotonic() < end and process.poll() is None:
@@ -108,12 +106,8 @@ def test_the_page_is_served_to_this_machine_until_ctrl_c():
         with urllib.request.urlopen(address) as answer:
             assert b"<html" in answer.read()
         port = int(address.rsplit(":")[-1])
-        others = [
-            found[4][0]
-            for found in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
-            if not found[4][0].startswith("127.")
-        ]
-        for other in others:
+        found = socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
+        for other in {one[4][0] for one in found if not one[4][0].startswith("127.")}:
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((other, port), timeout=1.0)
         process.send_signal(signal.SIGINT)
@@ -126,9 +120,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     file = tmp_path / "motion.npz"
     given = ("simulate", "arm7", "--q", "joint2=1", "--duration", 0.2, "--out", file)
     with command(*given, "--view", "--port", 0) as (process, _):
-        end = time.monotonic() + TIMEOUT
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until(file.exists)
         time.sleep(0.5)
         assert process.poll() is None  # plays it now
         process.send_signal(signal.SIGINT)
@@ -151,7 +143,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
 def test_what_is_not_installed_is_named(missing, arguments, words):
     code = f"import sys; sys.modules[{missing!r}] = None; from mbs_dynamics.cli import main; "
     code += f"sys.exit(main(['view', *{arguments!r}]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = run_python(code)
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr

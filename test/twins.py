@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with joints of several degrees of freedom, and the same in Pinocchio."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 from mechanisms import pose, random_mechanism, with_mimics
@@ -47,9 +45,8 @@ class Twin:
 
     def __init__(self, model: Model, other: pin.Model) -> None:
         self.model, self.pin, self.data = model, other, other.createData()
-        self.joints = [
-            (body.joint, other.joints[other.getJointId(body.joint.name)]) for body in model.bodies
-        ]
+        own = [body.joint for body in model.bodies]
+        self.joints = [(x, other.joints[other.getJointId(x.name)]) for x in own]
         self.T = np.zeros((other.nv, model.n))
         for ours, theirs in self.joints:
             block = ours.ratio * TO_PIN.get(ours.kind, np.eye(ours.nv))
@@ -79,10 +76,8 @@ class Twin:
 def with_rotors(twin: Twin) -> Twin:
     """Return a twin with an armature of every joint: k numbers for one with k velocities."""
     rng, joints = np.random.default_rng(0), [ours for ours, _ in twin.joints]
-    model = twin.model.with_armature(
-        {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
-    )
-    found = Twin(model, twin.pin)
+    armatures = {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
+    found = Twin(twin.model.with_armature(armatures), twin.pin)
     armature = np.zeros(twin.pin.nv)
     for ours, theirs in found.joints:
         own = TO_PIN.get(ours.kind, np.eye(ours.nv)) @ (ours.armature * np.ones(ours.nv))
@@ -133,17 +128,9 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         other.addFrame(pin.Frame(f"body{i}", k, at, pin.FrameType.OP_FRAME))
         turn = np.kron([[0, 1], [1, 0]], np.eye(3))  # angular part first
         M = turn @ at.inverse().act(inertia).matrix() @ turn
-        connections.append(
-            Connection(
-                name=f"joint{i}",
-                joint=motion,
-                body=f"body{i}",
-                M_body=M,
-                parent=None if parent < 0 else f"body{parent}",
-                S_parent=S_parent,
-                S_body=S_body,
-            )
-        )
+        given = {"name": f"joint{i}", "joint": motion, "body": f"body{i}", "M_body": M}
+        on = {"parent": f"body{parent}" if parent >= 0 else None, "S_parent": S_parent}
+        connections.append(Connection(**given, **on, S_body=S_body))
     model = Model.from_joints(connections, gravity=other.gravity.linear)
     return Twin(model, other)
 

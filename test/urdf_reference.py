@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by tests of URDF: texts, poses of links, and Pinocchio's numbers."""
 
-from __future__ import annotations
-
 import warnings
+from string import ascii_lowercase
 
 import numpy as np
 import pinocchio as pin
@@ -98,7 +97,7 @@ def urdf(*elements):
 
 def chain(*joints):
     """A chain a, b, c, ...; each joint is (name, type, what stands in it)."""
-    names = "abcdefgh"[: len(joints) + 1]
+    names = ascii_lowercase[: len(joints) + 1]
     between = [
         joint(name, parent, child, kind, more)
         for (name, kind, more), parent, child in zip(joints, names, names[1:], strict=False)
@@ -119,13 +118,6 @@ def mimic(of, multiplier=None, offset=None):
 
 def tree():
     """a - b - c - d - e, where c carries the arm f - g and the fixed link h."""
-    return urdf(
-        *map(link, "abcdefgh"),
-        joint("ab", "a", "b"),
-        joint("bc", "b", "c"),
-        joint("cd", "c", "d", "fixed"),
-        joint("de", "d", "e"),
-        joint("cf", "c", "f"),
-        joint("fg", "f", "g", "fixed"),
-        joint("ch", "c", "h", "fixed"),
-    )
+    kinds = dict.fromkeys(("ab", "bc", "cd", "de", "cf", "fg", "ch"), "revolute")
+    kinds |= dict.fromkeys(("cd", "fg", "ch"), "fixed")
+    return urdf(*map(link, "abcdefgh"), *(joint(x, *x, kind) for x, kind in kinds.items()))

@@ -304,14 +304,15 @@ class _Data:
         """Raise ArgumentError if a load on the tool explains the efforts far better than the arm.
 
         Each joint has a factor in both cases. Drives that subtract the known weight of the arm
-        report the load alone.
+        report the load alone. If noise hides the difference, or the arm does not show it, such as
+        one with a single joint under gravity, this is noted.
         """
         used = [k for k in range(len(self.joints)) if self._matters(fit, k)]
         efforts = self.e[:, used] / self.scale[used]
         left = efforts - (fit.a * fit.torques)[:, used] / self.scale[used]
         by_arm = np.square(left).mean(axis=0)
         q = self._whole()
-        for tool in tools(self.model) if len(used) > 1 else ():
+        for tool in tools(self.model) if used else ():
             by_load = load_misfit(self.model, tool, q, [self.rows[k] for k in used], efforts)
             # noise may hide the load at joints near it, so that these are left out
             seen = by_load < UNEXPLAINED_FOR_ZERO**2
@@ -324,6 +325,11 @@ class _Data:
                     "subtract gravity from their efforts, which show no factors then; valid: "
                     "efforts with gravity. If the arm does carry a load, remove it, or describe it "
                     "in the URDF"
+                )
+            if by_load.sum() < BETTER * by_arm.sum():
+                self.notes.append(
+                    f"a load on {tool!r} alone would explain these efforts as well: the factors "
+                    "are right only if the drives do not subtract gravity from their efforts"
                 )
 
     def _matters(self, fit: GravityFit, k: int) -> bool:

@@ -27,6 +27,10 @@ a number of measurements."""
 LOAD_ROUNDS = 100
 """Rounds in which factors and the centre of mass of a load are fitted in turn."""
 
+OFF_AXES = 0.05
+"""Distance in m, along each axis, of a second first estimate of a centre of mass from the link's
+frame, which may be on the axes of joints."""
+
 ROUNDS, STEPS = 4, 3
 """Number of estimates of the noise, and of Gauss-Newton steps before each of them."""
 
@@ -112,17 +116,21 @@ def load_misfit(
     """Return the mean squares (k,) of the part of efforts (N, k) that a load does not explain.
 
     In poses q (N, n) a joint reports its factor times the gravity torque of the load, whose centre
-    of mass is common to all. The factors and the centre of mass are fitted in turn.
+    of mass is common to all. The factors and the centre of mass are fitted in turn, from two first
+    estimates; the better fit counts.
     """
     frame = model.frames[link]
     rest = np.zeros((len(q), model.n))
     columns = slice(10 * frame.body, 10 * frame.body + 4)
     Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, list(joints), columns]
-    com, left = frame.placement[:3, 3], efforts
-    for _ in range(LOAD_ROUNDS):
-        g = Y[..., 0] + Y[..., 1:] @ com  # of a mass of 1 kg
-        a = (efforts * g).sum(axis=0) / np.maximum(np.square(g).sum(axis=0), 1e-12)
-        left = efforts - a * g
-        A = (a[:, None] * Y[..., 1:]).reshape(-1, 3)
-        com = np.linalg.lstsq(A, (efforts - a * Y[..., 0]).ravel(), rcond=1e-9)[0]
-    return np.asarray(np.square(left).mean(axis=0))
+    misfits = []
+    for start in (0.0, OFF_AXES):
+        com, left = frame.placement[:3, 3] + start, efforts
+        for _ in range(LOAD_ROUNDS):
+            g = Y[..., 0] + Y[..., 1:] @ com  # of a mass of 1 kg
+            a = (efforts * g).sum(axis=0) / np.maximum(np.square(g).sum(axis=0), 1e-12)
+            left = efforts - a * g
+            A = (a[:, None] * Y[..., 1:]).reshape(-1, 3)
+            com = np.linalg.lstsq(A, (efforts - a * Y[..., 0]).ravel(), rcond=1e-9)[0]
+        misfits.append(np.asarray(np.square(left).mean(axis=0)))
+    return min(misfits, key=np.sum)

@@ -15,9 +15,9 @@ from mbs_dynamics.identification.preparation import prepared_all
 from mbs_dynamics.identification.range_shares import range_shares
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import (
+    check_arm,
     check_ranges,
     check_torques,
-    check_weight,
 )
 from mbs_dynamics.identification.torque_evidence import SAMPLES, Torques
 from mbs_dynamics.identification.torque_model import (
@@ -87,21 +87,26 @@ class Data(NamedTuple):
                 shared = _torques(torque_model, others, columns, masses)
                 check_ranges(", ".join(names), given, shared, str(share))
             notes += check_torques(", ".join(names), given, stated="tau" in declared)
-            _check_weight(", ".join(names), torque_model, equations)
+            _check_weight(", ".join(names), torque_model, equations, stated="tau" in declared)
         return cls(torque_model, equations, independent, notes, cutoff, names)
 
 
-def _check_weight(name: str, torque_model: TorqueModel, equations: Sequence[Equations]) -> None:
+def _check_weight(
+    name: str, torque_model: TorqueModel, equations: Sequence[Equations], *, stated: bool
+) -> None:
     """Raise TimeSeriesError for torques of a load on a tool without the weight of the arm."""
     A, b = stacked(equations)
     gravity = np.concatenate([one.gravity for one in equations])
     step = slice(None, None, -(-len(b) // SAMPLES))
     A, b, gravity = A[step], b[step], gravity[step]
     tau = b - A @ torque_model.described() + gravity
+    places = np.arange(torque_model.rigid, A.shape[-1])
+    last = (places - torque_model.rigid) % len(JOINT_TERMS) == JOINT_TERMS.index("offset")
+    terms, offsets = places[~last], places[last]
     for tool in tools(torque_model.model):
         body = 10 * torque_model.model.frames[tool].body
-        load = np.concatenate([A[..., body : body + 10], A[..., torque_model.rigid :]], axis=-1)
-        check_weight(name, tool, load, tau, gravity)
+        parts = A[..., body : body + 10], A[..., terms], A[..., offsets]
+        check_arm(name, tool, parts, tau, gravity, stated=stated)
 
 
 def _torques(

@@ -185,7 +185,7 @@ def link_changes(
     source: str | os.PathLike[str], result: Identification
 ) -> dict[str, Inertia | None]:
     """Return the new inertias by link, in the frames of the links; None removes an inertia."""
-    model, described = result.torque_model.model, link_inertias(source)
+    model, described = result.torque_model.model, link_inertias(tree_of(source))
     changes: dict[str, Inertia | None] = {}
     for i, parameters in enumerate(result.inertial):
         name = model.bodies[i].name

@@ -20,11 +20,9 @@ from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
 from mbs_dynamics.identification.range_shares import range_shares
 from mbs_dynamics.identification.torque_checks import (
-    ADVICE,
-    DOUBTFUL,
+    check_arm,
     check_ranges,
     check_torques,
-    check_weight,
 )
 from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
@@ -110,20 +108,9 @@ class StillData(NamedTuple):
         offsets = A[..., rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
         for tool in tools(model):
             body = 10 * model.frames[tool].body
-            load = A[..., body : body + 4]
-            with_offsets = np.concatenate([load, offsets], axis=-1)
-            if check_weight(recording.name, tool, with_offsets, tau, gravity):
-                continue
-            # the weight of the arm is then in the mean torques alone, as on a vertical rail
-            told = check_weight(recording.name, tool, load, tau, gravity)
-            weight = float((tau * gravity).sum() / np.square(gravity).sum())
-            if not told and abs(weight) < 1.0 / DOUBTFUL and "tau" not in poses.declared:
-                raise poses.error(
-                    f"a load on {tool!r} alone explains the torques, with only "
-                    f"{100.0 * weight:.0f} % of the described weight of the arm. Either this "
-                    "driver subtracts gravity, so that masses cannot be identified, or a "
-                    f"counterbalance carries it. {ADVICE}"
-                )
+            parts = A[..., body : body + 4], A[..., :0], offsets
+            stated = "tau" in poses.declared
+            check_arm(recording.name, tool, parts, tau, gravity, stated=stated)
         rest = np.zeros_like(q)
         equations = Equations(A, tau, rest, rest, gravity, 1.0)
         for j in np.flatnonzero(stopped.any(axis=0)):

@@ -11,14 +11,14 @@ messages.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.common_masses import CHANCE, ROUNDED, ROUNDING, by_chance
+from mbs_dynamics.identification.common_masses import CHANCE, ROUNDING, by_chance
 from mbs_dynamics.identification.torque_evidence import (
     EXPLAINED,
     LACKING,
@@ -29,6 +29,7 @@ from mbs_dynamics.identification.torque_evidence import (
     none_explain,
     scaled,
     swings_freely,
+    unchanging,
     without_joint_terms,
 )
 from mbs_dynamics.timeseries import TimeSeriesError
@@ -127,7 +128,7 @@ def without_gravity(evidence: Evidence) -> Found:
 def scaled_everywhere(evidence: Evidence) -> Found:
     """Find torques that are in all joints far larger or smaller than described."""
     used = evidence.shares > EXPLAINED
-    if used.sum() < min(2, len(used)):
+    if used.sum() < np.clip(np.isfinite(evidence.ratios).sum(), 1, 2):
         return evidence.none, evidence.ratios
     return used & (not 1.0 / COMMON < _common(evidence.ratios[used]) < COMMON), evidence.ratios
 
@@ -281,7 +282,7 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
             "although the load changes"
         )
     still = torques.joint_terms is None
-    if still and np.ptp(torques.gravity, axis=0).max() <= ROUNDED * np.abs(torques.gravity).max():
+    if still and unchanging(torques.gravity).all():
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )
@@ -326,6 +327,34 @@ def check_ranges(name: str, declared: Torques, others: Torques, meaning: str) ->
         raise TimeSeriesError(
             f"{name}: the torques do not belong to the positions as declared. They would if these "
             f"are {meaning}"
+        )
+
+
+def check_arm(
+    name: str,
+    link: str,
+    parts: Sequence[FloatArray],
+    tau: FloatArray,
+    g: FloatArray,
+    *,
+    stated: bool,
+) -> None:
+    """Raise TimeSeriesError for torques of a load on a link without the weight of the arm.
+
+    The columns of ``parts`` (N, k, p) are those of the load, of friction and motor inertia, and of
+    offsets. If the load may have caused all changes of gravity torques, as on a gantry, the mean
+    torques must tell it from the arm, such as those of a vertical rail. See :func:`check_weight`.
+    """
+    if unchanging(g).all() or check_weight(name, link, np.concatenate(parts, axis=-1), tau, g):
+        return
+    told = check_weight(name, link, np.concatenate(parts[:-1], axis=-1), tau, g)
+    share = float((tau * g).sum() / max(np.square(g).sum(), 1e-300))
+    if not told and not stated and abs(share) < 1.0 / DOUBTFUL:
+        raise TimeSeriesError(
+            f"{name}: a load on {link!r} alone explains the torques, with only "
+            f"{100.0 * share:.0f} % of the described weight of the arm. Either this driver "
+            "subtracts gravity, so that masses cannot be identified, or a counterbalance carries "
+            f"it. {ADVICE}"
         )
 
 

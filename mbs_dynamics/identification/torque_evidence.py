@@ -95,6 +95,9 @@ class Evidence:
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
         torques = torques.part(step, ~(swings_freely(torques) | under_constant_weight(torques)))
+        inertial = self._signs_of_inertia(torques)
+        if torques.joint_terms is not None and unchanging(torques.gravity).all():
+            torques = torques._replace(gravity=torques.described)  # such as a SCARA's
         self.torques, self.at_rest = torques, torques.joint_terms is None
         self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
         count, k = torques.measured.shape
@@ -109,7 +112,7 @@ class Evidence:
         deviations = torques.gravity.std(axis=0)
         judged = (deviations > LARGE * deviations.max()) | self.at_rest
         judged &= (self.shares > EXPLAINED) & (chance < CERTAIN)
-        self.signs = np.where(judged, np.sign(self.ratios), 0.0)
+        self.signs = np.where(judged, np.sign(self.ratios), inertial)
         enough = count * k - k * terms - masses.shape[2] >= FREEDOM
         self.masses = CommonMasses.of(masses, self.tau, terms) if enough else None
 
@@ -131,6 +134,26 @@ class Evidence:
         squares = np.square(tau).sum(axis=0)
         shares = np.nan_to_num(shared**2 / np.maximum(size**2 * squares, 1e-300))
         return shared / size**2, shares, np.sqrt(squares) / size
+
+    @staticmethod
+    def _signs_of_inertia(torques: Torques) -> FloatArray:
+        """Return the signs (k,) of torques of joints in motion without gravity torques, else zero.
+
+        The inertia of a joint is positive, whatever the masses and motors are. Joints with small
+        torques are left out: a centre of mass beside the axis, which the description does not
+        know, opposes accelerations.
+        """
+        if torques.joint_terms is None:
+            return np.zeros(torques.measured.shape[1])
+        friction = torques._replace(joint_terms=torques.joint_terms[..., :-1])
+        tau, inertial = (without_joint_terms(friction, x) for x in torques[2:4])
+        shared, size = (tau * inertial).sum(axis=0), np.square(inertial).sum(axis=0)
+        shares = shared**2 / np.maximum(np.square(tau).sum(axis=0) * size, 1e-300)
+        sizes = torques.described.std(axis=0)
+        judged = (
+            unchanging(torques.gravity) & (shares > EXPLAINED) & (sizes > MATTERS * sizes.max())
+        )
+        return np.where(judged, np.sign(shared), 0.0)
 
     @cached_property
     def factors(self) -> FloatArray:
@@ -226,13 +249,17 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     return np.asarray(silent & (left <= FREE * torques.gravity.std(axis=0)))
 
 
+def unchanging(gravity: FloatArray) -> NDArray[np.bool_]:
+    """Return a mask (k,) of joints whose gravity torques (N, k) do not change."""
+    return np.asarray(np.ptp(gravity, axis=0) <= ROUNDED * np.abs(gravity).max())
+
+
 def under_constant_weight(torques: Torques) -> NDArray[np.bool_]:
     """Return a mask (k,) of joints at rest with the same gravity torque in all poses, as vertical
     rails have. An offset explains it.
     """
-    least = np.abs(torques.gravity).min(axis=0)
-    constant = np.ptp(torques.gravity, axis=0) <= ROUNDED * least
-    return np.asarray(constant & (torques.joint_terms is None) & (least > 0.0))
+    carry = np.abs(torques.gravity).max(axis=0) > ROUNDING * np.abs(torques.gravity).max()
+    return np.asarray(unchanging(torques.gravity) & carry & (torques.joint_terms is None))
 
 
 def none_explain(evidence: Evidence, share: float) -> bool:

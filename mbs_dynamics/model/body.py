@@ -44,7 +44,7 @@ class Body(Value):
 
 
 def add_inertia(bodies: list[Body], i: int, inertia: Inertia) -> None:
-    """Add the inertia of a merged link to body i of a list, unless i is the ground."""
+    """Add an inertia to body i of a list, unless i is the ground."""
     if i != GROUND:
         bodies[i] = replace(bodies[i], inertia=bodies[i].inertia + inertia)
 
@@ -114,10 +114,8 @@ class FixedJoint(NamedTuple):
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:
     """Return the fixed joint above a link."""
     links = [name for name in frames if child in chain(frames, name)]
-    inertia = Inertia.zero()
-    for name in links:
-        inertia = inertia + link_inertia(bodies, frames, name)
-    return FixedJoint(frames[child], frozenset(links), inertia)
+    inertias = (link_inertia(bodies, frames, name) for name in links)
+    return FixedJoint(frames[child], frozenset(links), sum(inertias, start=Inertia.zero()))
 
 
 def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:

@@ -103,9 +103,6 @@ NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
 OPTIONAL = ("velocity_limit", "effort_limit")
 NOT_NEGATIVE = ("mass", "motor_inertia", "damping", "friction", *OPTIONAL)
 
-CONVENTIONS = ("classical", "modified")
-"""The conventions of Denavit and Hartenberg, and of Craig."""
-
 
 @dataclass(frozen=True)
 class DHTable:
@@ -119,7 +116,7 @@ class DHTable:
     joint_names: tuple[str, ...] | None = None
     """One name for each row; joint1, joint2, ... if None."""
     convention: str = "classical"
-    """``"classical"`` or ``"modified"``; see the module."""
+    """``"classical"``, of Denavit and Hartenberg, or ``"modified"``, of Craig; see the module."""
 
 
 def describe(
@@ -128,7 +125,7 @@ def describe(
     """Return the bodies of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
-    checks.one_of("convention", described.convention, CONVENTIONS)
+    checks.one_of("convention", described.convention, ("classical", "modified"))
     modified = described.convention == "modified"
     if modified:
         shapes = [np.eye(4)] * (len(rows) + 1)

@@ -28,7 +28,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.body import GROUND, Body, add_inertia
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -49,20 +49,16 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool
     """
     keep = set(keep_frames)
     turned = model if len(keep) == model.nb else _with_frames_on_axes(model, keep)
-    return regrouped(turned) if regroup else turned
-
-
-def regrouped(model: Model) -> Model:
-    """Return the model with inertia without effect on a joint moved to the parent body."""
-    inertias = [body.inertia for body in model.bodies]
-    for i, p in reversed(list(enumerate(model.parents))):
-        body = model.bodies[i]
-        if body.joint.nv == 1:  # little inertia is without effect on other joints
-            inertias[i], without_effect = _split(inertias[i], body.joint.screw)
-            if p != GROUND:
-                inertias[p] = inertias[p] + without_effect.transformed(body.home_rel)
-    pairs = zip(model.bodies, inertias, strict=True)
-    return replace(model, bodies=tuple(replace(body, inertia=M) for body, M in pairs))
+    if not regroup:
+        return turned
+    bodies = list(turned.bodies)
+    for i, p in reversed(list(enumerate(turned.parents))):
+        joint = bodies[i].joint
+        if joint.nv == 1:  # little inertia is without effect on other joints
+            with_effect, without_effect = _split(bodies[i].inertia, joint.screw)
+            add_inertia(bodies, p, without_effect.transformed(bodies[i].home_rel))
+            bodies[i] = replace(bodies[i], inertia=with_effect)
+    return replace(turned, bodies=tuple(bodies))
 
 
 def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.body import Body, add_inertia
 from mbs_dynamics.model.inertia import Inertia
 
 
@@ -50,6 +49,5 @@ def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Bo
     """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
     carriers = list(bodies)
     for i, parameters in loads:
-        inertia = carriers[i].inertia + Inertia.from_parameters(parameters)
-        carriers[i] = replace(carriers[i], inertia=inertia)
+        add_inertia(carriers, i, Inertia.from_parameters(parameters))
     return tuple(carriers)

@@ -56,14 +56,6 @@ def describe(
     return _Assembly(tree, *part_of(tree, root, tip), floating_base).description(gravity)
 
 
-def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
-    """Return the inertia of each link of a URDF in its own frame, zero where none is stated.
-
-    Raises UrdfError for what cannot be read.
-    """
-    return _inertias(tree_of(source))
-
-
 class _Assembly:
     """The bodies, frames and diagnostics that a part of a URDF becomes."""
 
@@ -75,7 +67,7 @@ class _Assembly:
         while base in tree.joints:
             base += "_"
         self.base = Joint(base, joints.joint("free"), 0) if floating_base else None
-        self.inertias = _inertias(tree)
+        self.inertias = link_inertias(tree)
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
@@ -329,8 +321,8 @@ def _link_warnings(inertial: Inertial | None, inertia: Inertia) -> Iterator[str]
         )
 
 
-def _inertias(tree: LinkTree) -> dict[str, Inertia]:
-    """Return the inertia of each link about the origin of its own frame, zero where not stated."""
+def link_inertias(tree: LinkTree) -> dict[str, Inertia]:
+    """Return the inertia of each link of a URDF in its own frame, zero where not stated."""
     inertias = dict.fromkeys(tree.links, Inertia.zero())
     for name, inertial in tree.links.items():
         if inertial is not None:

@@ -111,17 +111,10 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> tuple[str, lis
     return start, joints
 
 
-class Driver(NamedTuple):
-    """The joint whose coordinate drives a joint: position = ratio * its position + offset."""
-
-    owner: Joint
-    ratio: float
-    offset: float
-
-
-def driver_of(tree: LinkTree, joint: Joint) -> Driver:
+def driver_of(tree: LinkTree, joint: Joint) -> tuple[Joint, float, float]:
     """Return the joint whose coordinate drives a joint: itself, or the end of its chain of mimics.
 
+    It is returned with ratio and offset: position = ratio * position of that joint + offset.
     Raises UrdfError for a cycle, and if that joint does not exist or does not have one coordinate.
     """
     chain: dict[str, Mimic] = {}
@@ -141,7 +134,7 @@ def driver_of(tree: LinkTree, joint: Joint) -> Driver:
     ratio, offset = 1.0, 0.0
     for mimic in reversed(chain.values()):
         ratio, offset = mimic.multiplier * ratio, mimic.multiplier * offset + mimic.offset
-    return Driver(joint, ratio, offset)
+    return joint, ratio, offset
 
 
 def mimicked(tree: LinkTree, follower: str, mimic: Mimic) -> Joint:

@@ -4,18 +4,28 @@
 
 Each public function takes one period of many arms, and returns for each arm whether the invariant
 holds; a test checks all of them. They are written with NumPy alone, from what an arm must do, and
-share no code with the period.
+share no code with the period; they take the numbers of its checks.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 from random_periods import Step
 
+from mbs_dynamics.control.period.checks import CHECKS
+
 OFF, RAMPING_IN, ON, RAMPING_OUT, STOPPING, FAULT = range(6)
 EPS = 1e-9
+
+NUMBER = {check.kind: k + 1 for k, check in reversed(list(enumerate(CHECKS)))}
+STALE = NUMBER["stale"], NUMBER["encoder_jump"]  # no report of a joint was used
+UNTRUSTED = NUMBER["stale"], NUMBER["frozen"]  # states are doubted after these
+FORBIDDING = tuple(k for k, check in enumerate(CHECKS) if check.forbids)  # places, not numbers
+DOUBTS = {
+    "encoder_jump": 3.0, "motors_apart": 3.0, "velocity_reading": 1.0, "support": 4.0,
+    "drive_error": 5.0, "tracking": 5.0,
+}  # fmt: skip
+"""Doubts by the kinds of checks."""
 
 
 def _now(c: Step) -> Any:
@@ -30,6 +40,11 @@ def _engaged(s: Any) -> Any:
 
 def _all(conditions: Any) -> Any:
     return np.asarray(conditions).all(axis=-1)
+
+
+def _at_fault(c: Step) -> Any:
+    """Whether each joint is the one that the latched fault names."""
+    return c.after.fault_joint[:, None] == np.arange(c.output.torque.shape[-1])
 
 
 def numbers_are_finite(c: Step) -> Any:
@@ -157,7 +172,7 @@ def velocities_that_positions_contradict_do_not_damp(c: Step) -> Any:
     reading = (s.mean_qd**2 * 0.5 > speed * s.mean_qd) & (np.abs(s.mean_qd) > c.settings.fastest)
     reading = reading & (np.abs(s.qd) > c.settings.fastest)
     stops = _engaged(c.before) & (s.mode == STOPPING)
-    first = stops & (s.fault == VELOCITY_LIMIT) & reading.any(axis=-1)
+    first = stops & (s.fault == NUMBER["velocity_limit"]) & reading.any(axis=-1)
     return ~first
 
 
@@ -171,8 +186,8 @@ def a_doubt_names_its_part(c: Step) -> Any:
     """A jumping encoder, a motor that does not obey, and an opposed arm are doubted as such."""
     stops = _engaged(c.before) & (c.after.mode == STOPPING)
     wrong = np.zeros_like(stops)
-    for number, doubt in DOUBTS.items():
-        wrong |= (c.after.fault == number) & (c.after.doubt != doubt)
+    for kind, doubt in DOUBTS.items():
+        wrong |= (c.after.fault == NUMBER[kind]) & (c.after.doubt != doubt)
     return ~(stops & wrong)
 
 
@@ -189,10 +204,6 @@ def torques_begin_when_asked(c: Step) -> Any:
     return ~(asked & free) | (c.after.mode == RAMPING_IN)
 
 
-FORBIDDING: tuple[int, ...] = ()
-"""Places of the checks that forbid to enable torques; set by the test."""
-
-
 def limit_springs_are_numbers(c: Step) -> Any:
     """Limit springs begin somewhere, whatever is known of the joints."""
     begins = [c.after.spring_low, c.after.spring_high]
@@ -202,20 +213,8 @@ def limit_springs_are_numbers(c: Step) -> Any:
 def an_encoder_that_jumped_is_doubted(c: Step) -> Any:
     """A joint that is stale since its reports agree on another place has a doubted encoder."""
     stops = _engaged(c.before) & (c.after.mode == STOPPING) & (c.after.fault == STALE[0])
-    n = c.output.torque.shape[-1]
-    at = c.after.fault_joint[:, None] == np.arange(n)
     jumped = (c.after.refused == 4) & np.isfinite(c.after.suspect)
-    return ~stops | ~(at & jumped).any(axis=-1)
-
-
-VELOCITY_LIMIT = -2
-"""Number of the check of reported velocities; set by the test, as those below."""
-
-UNTRUSTED: tuple[int, ...] = ()
-"""Numbers of checks after which states are doubted."""
-
-DOUBTS: dict[int, float] = {}
-"""Doubts by the numbers of checks."""
+    return ~stops | ~(_at_fault(c) & jumped).any(axis=-1)
 
 
 def a_release_is_obeyed(c: Step) -> Any:
@@ -298,20 +297,16 @@ def held_positions_move_by_slip_alone(c: Step) -> Any:
 
 def a_doubted_encoder_damps(c: Step) -> Any:
     """The drive of a joint whose encoder is doubted only damps."""
-    n = c.output.torque.shape[-1]
-    at = c.after.fault_joint[:, None] == np.arange(n)
     stopped = np.isin(c.after.mode, (STOPPING, FAULT)) & (c.after.doubt == 3)
-    return _all(~(at & stopped[:, None]) | (c.output.stiffness == 0.0))
+    return _all(~(_at_fault(c) & stopped[:, None]) | (c.output.stiffness == 0.0))
 
 
 def a_doubted_motor_loses_its_torque(c: Step) -> Any:
     """The torque of a motor that is doubted does not grow in size."""
-    n = c.output.torque.shape[-1]
-    at = c.after.fault_joint[:, None] == np.arange(n)
     stopped = np.isin(c.after.mode, (STOPPING, FAULT)) & (c.after.doubt == 5)
     stopped = stopped & ((c.settings.can_hold > 0.5) | (c.settings.on_fault != 1))
     grows = np.abs(c.after.command) > np.abs(c.before.command) + EPS
-    return _all(~(at & stopped[:, None] & grows))
+    return _all(~(_at_fault(c) & stopped[:, None] & grows))
 
 
 def a_single_bad_report_stops_nothing(c: Step) -> Any:
@@ -328,10 +323,6 @@ def springs_follow_states_of_one_time(c: Step) -> Any:
     springs = _engaged(s) & ((s.law != 0.0) | (s.law_before != 0.0))
     again = ((s.refused > 0.0) & (c.after.refused > 0.0)).any(axis=-1)
     return ~(springs & again) | _all((c.after.received == s.received) & (c.after.stamp == s.stamp))
-
-
-STALE: tuple[int, ...] = ()
-"""Numbers of the checks that no report of a joint was used; set by the test."""
 
 
 def an_engaged_arm_is_not_stale(c: Step) -> Any:
@@ -382,9 +373,8 @@ def an_engaged_arm_is_not_frozen(c: Step) -> Any:
 def an_engaged_arm_is_called_in_time(c: Step) -> Any:
     """A pause between two periods, or a time that stands still, stops an engaged arm."""
     pause = c.after.now - c.before.now
-    late = pause >= c.settings.longest_pause
-    was = _engaged(c.before)
-    return ~(was & _engaged(c.after)) | ~((late & (c.request.sends > 0.5)) | (c.after.stood >= 5))
+    late = (pause >= c.settings.longest_pause) & (c.request.sends > 0.5)
+    return ~(_engaged(c.before) & _engaged(c.after)) | ~(late | (c.after.stood >= 5))
 
 
 def unverified_torques_grow_slowly(c: Step) -> Any:
@@ -551,9 +541,8 @@ def gains_of_laws_are_in_force(c: Step) -> Any:
     """Gains of springs are those that are set once their ramp is over, which ends in time."""
     s, p = c.after, c.settings
     rows = [(s.joint_stiffness, p.joint_stiffness), (s.link_stiffness, p.link_stiffness)]
-    equal = np.stack(
-        [_all((a == b) | np.isnan(b)) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1
-    )
+    gains = [_all((a == b) | np.isnan(b)) for a, b in rows]
+    equal = np.stack([*gains, s.link_axes == p.link_axes], axis=-1)
     over = (s.now >= s.springs_end) & (c.request.sends > 0.5) & (s.now > c.before.now)
     late = s.springs_end - _now(c) > p.switch_time + EPS
     return (~over | _all(equal)) & ~late

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of guarded arms, many side by side, with faults and requests at any time."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,16 +92,9 @@ class Step(NamedTuple):
 
 def unpacked(layouts: Period, before: Any, inputs: tuple[Any, Any, Any], result: Any) -> Step:
     """Return a period of many arms by fields; ``inputs`` are samples, requests and settings."""
-    sample, request, settings = inputs
-    return Step(
-        layouts.state.unpacked(before),
-        layouts.sample.unpacked(sample),
-        layouts.request.unpacked(request),
-        layouts.settings.unpacked(settings),
-        layouts.state.unpacked(result.state),
-        layouts.output.unpacked(result.output),
-        layouts.verdict.unpacked(result.verdict),
-    )
+    kinds = ("state", "sample", "request", "settings", "state", "output", "verdict")
+    rows = before, *inputs, result.state, result.output, result.verdict
+    return Step(*(getattr(layouts, x).unpacked(row) for x, row in zip(kinds, rows, strict=True)))
 
 
 class Histories:

@@ -164,11 +164,8 @@ def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
     """In a motion by exact torques; without them there are."""
     arm = MODEL.with_armature(dict.fromkeys(MODEL.joint_names, 0.2))
     t = 1e-3 * np.arange(700)
-    q, qd, qdd = (
-        Q + 0.3 * np.outer(np.sin(4.0 * t), np.ones(7)),
-        1.2 * np.outer(np.cos(4.0 * t), np.ones(7)),
-        -4.8 * np.outer(np.sin(4.0 * t), np.ones(7)),
-    )
+    sine, cosine = (np.outer(wave(4.0 * t), np.ones(7)) for wave in (np.sin, np.cos))
+    q, qd, qdd = Q + 0.3 * sine, 1.2 * cosine, -4.8 * sine
     loads = np.zeros((7, 10))
     loads[6] = 1.5, 0.0, 0.0, 0.15, 0.02, 0.0, 0.0, 0.02, 0.0, 0.01
     true = in_force(arm, np.array([3.0, 0.0, -9.3]), loads)
@@ -188,9 +185,6 @@ def test_a_load_that_is_announced_is_no_collision(files):
     loop.arm.load("tool", 1.0, time=0.05)
     loop.run(1.0, FAST)
     assert loop.arm.collision is None
-
-
-# -- recordings and files that cannot be used ------------------------------------------------------
 
 
 @pytest.mark.long

@@ -5,8 +5,6 @@
 Readings are differences of joint wrenches of the arm with a payload and without, or MuJoCo's.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -17,12 +17,16 @@ LOAD = ("tool", 2.0, (0.0, 0.02, 0.05))
 LOADED = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
 
 
-def torques_of(arm, seconds=1.5, before=lambda arm, n: None):
-    """Return the torques of an arm that stays where it is; its motors exert what is commanded."""
+def torques_of(arm, seconds=1.5, actions={}):  # noqa: B006
+    """Return the torques of an arm that stays where it is; its motors exert what is commanded.
+
+    ``actions`` by period are functions of the arm.
+    """
     efforts = [0.0] * 7
     for n in range(round(seconds / 0.004)):
         t = 0.004 * n
-        before(arm, n)
+        if n in actions:
+            actions[n](arm)
         command = arm.step(t, frames_of(MOTORS, [t] * 7, Q, [0.0] * 7, efforts))
         efforts = command.torques
         if n == 5:
@@ -47,29 +51,17 @@ def test_an_arm_is_held_against_its_gravity_and_loads(model, stated, true):
 
 def test_another_load_of_a_link_replaces_that_of_the_model_alone():
     arm = GuardedArm(LOADED, laws.Gravity(), MOTORS)
-
-    def before(arm, n):
-        if n == 200:
-            arm.load("tool", 0.0)
-
-    found = torques_of(arm, 3.0, before)
-    np.testing.assert_allclose(
-        found, mbs.gravity_torques(MODEL.with_payload("link5", 0.5), Q), atol=0.05
-    )
+    found = torques_of(arm, 3.0, {200: lambda arm: arm.load("tool", 0.0)})
+    expected = mbs.gravity_torques(MODEL.with_payload("link5", 0.5), Q)
+    np.testing.assert_allclose(found, expected, atol=0.05)
 
 
-@pytest.mark.parametrize("read", [False, True])
-def test_a_load_set_before_enabling_acts_whoever_has_read_it(read):
+@pytest.mark.parametrize(
+    "reads", [{}, {3: lambda arm: arm.problems(1.0)}, {3: lambda arm: arm.running.gravity_at(Q)}]
+)
+def test_a_load_set_before_enabling_acts_whoever_has_read_it(reads):
     arm = GuardedArm(MODEL, laws.Gravity(), MOTORS)
-
-    def before(arm, n):
-        if n == 2:
-            arm.load(*LOAD)
-        if n == 3 and read:
-            arm.problems(1.0)
-            assert len(arm.running.gravity_at(Q)) == 7
-
-    found = torques_of(arm, before=before)
+    found = torques_of(arm, actions={2: lambda arm: arm.load(*LOAD)} | reads)
     np.testing.assert_allclose(found, mbs.gravity_torques(MODEL.with_payload(*LOAD), Q), atol=0.05)
 
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from urdf_reference import STATED, chain
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws, linked
@@ -38,12 +39,8 @@ def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     assert fastest.max() < 2.0
 
 
-DEVIATIONS = {
-    "sign of a command": 2.0,
-    "command fourfold": 3.0,
-    "sign of a feedback": 2.0,
-    "feedback fourfold": 3.0,
-}
+DEVIATIONS = dict.fromkeys(("sign of a command", "sign of a feedback"), 2.0)
+DEVIATIONS |= dict.fromkeys(("command fourfold", "feedback fourfold"), 3.0)
 """Multiples of its torque by which a motor deviates after these events."""
 
 UNSEEN = 0.02
@@ -59,9 +56,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
     gravity torques that are fed forward; where one only damps, these torques do what work they do.
     """
     rng = np.random.default_rng(count)
-    names = [
-        name for name, event in EVENTS.items() if event.mode == "hold" and "in motion" not in name
-    ]
+    names = [x for x, event in EVENTS.items() if event.mode == "hold" and "in motion" not in x]
     for case in range(count):
         name, motor = names[case % len(names)], int(rng.integers(7))
         event, deviations = EVENTS[name], []
@@ -119,9 +114,6 @@ def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
     assert loop.arm.fault is None
 
 
-# -- efforts that end ------------------------------------------------------------------------------
-
-
 def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
     loop = Loop().enabled()
     loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
@@ -130,9 +122,6 @@ def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
     said = [event for event in loop.events if "tracking_tolerance" in event]
     assert len(said) == 1
     assert "joint2" in said[0]
-
-
-# -- laws ------------------------------------------------------------------------------------------
 
 
 def test_a_law_of_the_user_replaces_gravity_compensation():
@@ -175,9 +164,6 @@ def test_a_law_that_fails_is_a_fault_that_names_it_and_drives_hold(returned, sai
     assert loop.bus.moved < 0.05
 
 
-# -- drives that cannot hold, and several arms -----------------------------------------------------
-
-
 @pytest.mark.parametrize("event", ["disable", "NaN for good"])
 def test_torques_ramp_down_where_no_drive_can_hold(event):
     loop = Loop(made=table(kp=0.0), limits={"ramp_time": 1.0}).enabled()
@@ -201,9 +187,6 @@ def test_a_fault_of_one_linked_arm_stops_the_other():
     assert other.arm.fault.kind == "linked"
     assert "stale" in other.arm.fault.reason
     assert other.command.mode == "hold"
-
-
-# -- events and enabling ---------------------------------------------------------------------------
 
 
 def test_each_change_is_an_event_once():
@@ -253,11 +236,7 @@ def test_a_joint_without_motor_must_be_fixed():
 
 def test_a_table_that_was_read_for_another_model_is_refused():
     names = ["rail", *MODEL.joint_names]
-    M = [mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), 0.01 * np.eye(3))] * 8
-    Y = [[1.0, 0.0, 0.0, 0.0, 0.1 * k, 0.0] for k in range(8)]
-    on_rail = mbs.Model.from_screws(
-        range(-1, 7), [np.eye(4)] * 8, Y, M, frame="spatial", joint_names=names
-    )
+    on_rail = mbs.Model.from_urdf(chain(*((name, "revolute", STATED) for name in names)))
     with pytest.raises(ArgumentError, match="another model"):
         GuardedArm(on_rail, laws.Gravity(), Motors(table(), MODEL), fixed={"rail": 0.0})
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
@@ -17,17 +18,13 @@ from mbs_dynamics.lie import se3, so3
 from simulated.guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
 from simulated.guarded_bench import MODEL as LINKS
 
+pytestmark = pytest.mark.long
+
 MODEL = LINKS.with_armature(dict.fromkeys(LINKS.joint_names, ARMATURE))
 TOOL, NAMES = "tool", MODEL.joint_names
 IDEAL = {"model": MODEL, "noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "latency": 0.0}
-AT_ONCE = {
-    "reference_velocity": 100.0,
-    "reference_acceleration": 1e4,
-    "reference_linear_velocity": 100.0,
-    "reference_linear_acceleration": 1e4,
-    "reference_angular_velocity": 100.0,
-    "reference_angular_acceleration": 1e4,
-}
+AT_ONCE = {f"reference_{kind}velocity": 100.0 for kind in ("", "linear_", "angular_")}
+AT_ONCE |= {f"reference_{kind}acceleration": 1e4 for kind in ("", "linear_", "angular_")}
 """Limits with which references jump."""
 
 
@@ -70,17 +67,11 @@ def mode_of(law, q):
     return modes[:, order[1]].real, np.sqrt(w2.real[order[1]])
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("law", "ratio"),
-    [
-        (joint, 0.7),
-        (cartesian, 0.3),
-        (cartesian, 1.0),
-        *(pytest.param(joint, ratio, marks=pytest.mark.slow) for ratio in (0.3, 1.0)),
-        pytest.param(cartesian, 0.7, marks=pytest.mark.slow),
-    ],
-)
+QUICK = [(joint, 0.7), (cartesian, 0.3), (cartesian, 1.0)]
+SLOW = [(joint, 0.3), (joint, 1.0), (cartesian, 0.7)]
+
+
+@pytest.mark.parametrize(("law", "ratio"), mostly_slow(QUICK + SLOW, QUICK))
 def test_a_step_of_1_cm_settles_with_the_damping_ratio_that_is_set(law, ratio):
     """The overshoot of a mode is exp(-pi zeta / sqrt(1 - zeta^2))."""
     made = joint(200.0, ratio) if law is joint else cartesian(500.0, ratio)
@@ -99,20 +90,17 @@ def test_a_step_of_1_cm_settles_with_the_damping_ratio_that_is_set(law, ratio):
         mode *= 0.01 / np.linalg.norm(mode[3:])
         target = se3.pose(so3.exp(mode[:3]) @ C[:3, :3], C[:3, 3] + mode[3:])
         loop.arm.aim(loop.now, PoseTarget(target))
-    way = recorded(
-        loop,
-        15.0 / w,
-        0.001,
-        lambda loop: loop.bus.q - q if law is joint else pose_of(loop.bus.q)[:3, 3] - C[:3, 3],
-    )
-    along = mode if law is joint else mode[3:]
+
+    def moved_by(loop):
+        return loop.bus.q - q if law is joint else pose_of(loop.bus.q)[:3, 3] - C[:3, 3]
+
+    way, along = recorded(loop, 15.0 / w, 0.001, moved_by), mode if law is joint else mode[3:]
     share = way @ along / (along @ along)
     expected = np.exp(-np.pi * ratio / np.sqrt(1.0 - ratio**2)) if ratio < 1.0 else 0.0
     assert share.max() - 1.0 == pytest.approx(expected, abs=0.03)
     assert share[-1] == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("depth", [0.01, 0.03])
 def test_the_force_against_a_wall_is_that_of_the_spring(depth):
     wall = pose_of(Q)[:3, 3] - [0.0, 0.0, 0.03]
@@ -125,7 +113,13 @@ def test_the_force_against_a_wall_is_that_of_the_spring(depth):
     assert loop.bus.contact == pytest.approx(-800.0 * e[2], rel=0.02)
 
 
-@pytest.mark.long
+def test_a_push_moves_a_joint_by_the_compliance_of_its_spring():
+    loop = Loop(joint(30.0), **IDEAL).enabled(3.0)
+    q, loop.bus.push[3] = loop.bus.q, 1.5
+    loop.run(3.0)
+    np.testing.assert_allclose(loop.bus.q - q, 0.05 * np.eye(7)[3], atol=1e-3)
+
+
 @pytest.mark.parametrize("contacts", [16, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     """Plus one period's work. Pushes of the tool, from rest at the reference, without friction."""
@@ -154,29 +148,11 @@ def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     assert worst < 1e-5
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("frequency", [0.0, 4.0])
-def test_the_posture_returns_without_a_motion_of_the_link(frequency):
-    loop = Loop(cartesian(1000.0, posture_frequency=frequency), **IDEAL).enabled(2.0)
-    q, C = loop.bus.q, pose_of(loop.bus.q)
-    J = mbs.jacobian(MODEL, q, TOOL, representation="hybrid")
-    null = np.linalg.svd(J)[2][-1]
-    loop.bus.push[:] = 4.0 * mbs.mass_matrix(MODEL, q) @ null
-    loop.run(0.5)
-    pushed = null @ (loop.bus.q - q)
-    loop.bus.push[:] = 0.0
-    off = recorded(loop, 2.0, 0.004, lambda loop: np.linalg.norm((pose_of(loop.bus.q) - C)[:3, 3]))
-    assert pushed > 0.05
-    assert (null @ (loop.bus.q - q) < 0.1 * pushed) == (frequency > 0.0)
-    assert off.max() < 1e-3
-
-
 # -- modes and references --------------------------------------------------------------------------
 
 MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesian": cartesian()}
 
 
-@pytest.mark.long
 def test_no_switch_is_a_jump_of_torque():
     """While the arm is pushed away from its reference, which the laws before pull back to."""
     loop = Loop(MODES["joint"], **IDEAL).enabled()
@@ -199,7 +175,6 @@ def test_no_switch_is_a_jump_of_torque():
         assert loop.arm.state == "enabled"
 
 
-@pytest.mark.long
 def test_targets_of_joints_go_on_and_a_pose_of_the_tool_is_approached_slowly():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint4"], [1.0]))
@@ -229,7 +204,6 @@ TWISTED = np.diag([1.0, 1.0, -1.0, 1.0])
 POSE = pose_of(Q)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "target", "said"),
     [
@@ -283,7 +257,6 @@ def test_laws_that_cannot_be_are_refused_by_name(make, said):
         make()
 
 
-@pytest.mark.long
 def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_be_refused():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     share = fastest_mode(1.0) / period_of(loop.arm.state_record, loop.arm.running.given)
@@ -300,7 +273,6 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
         loop.arm.switch(loop.now, joint(2.0 * most))
 
 
-@pytest.mark.long
 def test_states_that_are_lost_make_the_period_of_a_loop_no_longer():
     arm, t = Loop(MODES["joint"], made=table(max_age=0.5), **IDEAL).arm, 0.0
     still = Loop(**IDEAL).bus.read()
@@ -315,7 +287,6 @@ def test_states_that_are_lost_make_the_period_of_a_loop_no_longer():
     assert period_of(arm.state_record, arm.running.given) == pytest.approx(0.01)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("late", [0.02, 0.05])
 @pytest.mark.parametrize("mode", ["joint", "cartesian"])
 def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mode, late):
@@ -336,10 +307,7 @@ def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mo
 SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "name", [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in EVENTS)]
-)
+@pytest.mark.parametrize("name", mostly_slow(EVENTS, SOME))
 @pytest.mark.parametrize("law", [MODES["joint"], MODES["cartesian"]], ids=["joint", "cartesian"])
 def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, name):
     event = EVENTS[name]
@@ -352,12 +320,6 @@ def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, n
 # -- references wait for the arm -------------------------------------------------------------------
 
 
-def stopper(loop, joint, most, stiffness=3000.0):
-    """A push that holds a joint back at ``most`` rad, like a thing in its way."""
-    loop.bus.push[joint] = -stiffness * max(0.0, loop.bus.q[joint] - most)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "stiffness"),
     [("target", [200.0] * 4 + [50.0, 30.0, 10.0]), ("trajectory", 30.0)],
@@ -373,7 +335,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
         target = Trajectory(NAMES, [0.0, 2.0], [loop.bus.q, goal])
     loop.arm.aim(loop.now, target)
     for _ in range(1000):
-        stopper(loop, 0, blocked)
+        loop.bus.push[0] = -3000.0 * max(0.0, loop.bus.q[0] - blocked)  # a thing in its way
         loop.run(0.004)
         lead = loop.arm.reference.q[0] - loop.bus.q[0]
         assert lead < 0.201
@@ -386,7 +348,6 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
     assert loop.arm.trajectory is None
 
 
-@pytest.mark.long
 def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
     """The springs carry what the masses of the model lack."""
     loop = Loop(laws.JointImpedance([50.0] * 4 + [20.0, 20.0, 10.0]), **IDEAL).enabled()
@@ -407,7 +368,6 @@ def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
     assert any("ended" in event for event in loop.events)
 
 
-@pytest.mark.long
 def test_a_link_that_is_held_back_is_waited_for():
     loop = Loop(cartesian(800.0), **IDEAL).enabled()
     C = pose_of(loop.bus.q)
@@ -426,7 +386,6 @@ def test_a_link_that_is_held_back_is_waited_for():
     np.testing.assert_allclose(way[-1], C[:3, 3] + [0.0, 0.3, 0.0], atol=5e-3)
 
 
-@pytest.mark.long
 def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
     q = np.array([0.0037, 0.1254, -0.0407, 1.7461, 0.09, 1.258, 3.0456])
     x = np.array([0.929, -0.368, -0.007, -0.04])
@@ -450,7 +409,6 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
         assert any(re.match(said.format("its target"), event) for event in loop.events)
 
 
-@pytest.mark.long
 def test_stop_lets_the_posture_come_to_rest_as_well():
     loop = Loop(cartesian(), **IDEAL).enabled()
     J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")
@@ -467,7 +425,6 @@ def test_stop_lets_the_posture_come_to_rest_as_well():
     assert abs(loop.bus.q - at_rest).max() < 0.01
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("turn", [np.pi, 3.3])
 def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
     """The wrist is led away from its reference, by hand."""

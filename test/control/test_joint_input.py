@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which joint_states become a state, alone or merged, and which are rejected with what reason."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from dataclasses import dataclass, field
@@ -23,38 +21,21 @@ from mbs_dynamics.control.joint_input import (
     JointInput,
     Reading,
 )
-from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 
 JOINTS = ("shoulder", "elbow", "wrist")
 SECOND = 1_000_000_000
 
 
-def floats(values):
-    return array("d", values)
-
-
 def read(joints, names, positions, velocities=(), efforts=(), stamp=SECOND, received=0.0):
-    return joints.read(
-        list(names),
-        floats(positions),
-        floats(velocities),
-        floats(efforts),
-        stamp=stamp,
-        received=received,
-    )
+    arrays = [array("d", values) for values in (positions, velocities, efforts)]
+    return joints.read(list(names), *arrays, stamp=stamp, received=received)
 
 
 def accepted(*args, **kwargs):
     reading = read(*args, **kwargs)
     assert isinstance(reading, Reading), reading
     return reading
-
-
-def rejected(*args, **kwargs):
-    rejection = read(*args, **kwargs)
-    assert isinstance(rejection, Rejection), rejection
-    return rejection
 
 
 @pytest.mark.parametrize(
@@ -74,7 +55,7 @@ def rejected(*args, **kwargs):
 def test_rejects_with_kind_and_reason(kind, names, positions, velocities, said):
     joints = JointInput(JOINTS)
     for _ in range(2):  # the second time from what is known about these names
-        rejection = rejected(joints, names, positions, velocities)
+        rejection = read(joints, names, positions, velocities)
         assert rejection.kind == kind
         assert said in rejection.reason
     assert accepted(joints, JOINTS, (1, 2, 3)).q.tolist() == [1.0, 2.0, 3.0]
@@ -129,8 +110,7 @@ def test_efforts_that_are_not_there_are_said(efforts, said, known):
         assert np.isfinite(found.tau).sum() == known
 
 
-ARM = ("joint1", "joint2")
-HAND = ("finger",)
+ARM, HAND = ("joint1", "joint2"), ("finger",)
 ROBOT = (*ARM, *HAND)
 
 
@@ -145,7 +125,7 @@ def test_joints_that_nobody_reports_are_fixed():
     reading = accepted(joints, ROBOT, (1, 2, 3), (4, 5, 6), stamp=SECOND + 1)
     assert reading.q.tolist() == [1.0, 2.0, 0.02]  # what messages say of it is ignored
     assert reading.qd.tolist() == [4.0, 5.0, 0.0]
-    assert rejected(joints, HAND, (np.nan,)).kind == "partial"
+    assert read(joints, HAND, (np.nan,)).kind == "partial"
 
 
 @pytest.mark.parametrize(
@@ -252,9 +232,8 @@ def test_any_split_of_messages_gives_the_latest_values_by_joint(history):
         np.testing.assert_array_equal(found.tau, [joint.effort for joint in known])
         assert (not found.why_no_effort) == bool(np.isfinite(found.tau).all())
         assert found.stamp == (max(one.stamp for one in known) if stamp else 0)
-        assert found.repeated == (
-            stamp > 0 and all(before[name] == stamp for name in values if name in before)
-        )
+        same = all(before[name] == stamp for name in values if name in before)
+        assert found.repeated == (stamp > 0 and same)
         if any(joint.qd is None for joint in known):
             assert found.qd is None
             assert found.why_no_velocity

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
-from urdf_reference import joint, link, urdf
+from urdf_reference import chain, joint, link, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
@@ -34,16 +34,12 @@ RAIL = urdf(
 )
 
 
+UNITS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+
+
 def row(motor, /, **changes):
-    found = {
-        "motor": motor,
-        "sign": 1,
-        "position_per_radian": 1.0,
-        "command_per_newton_metre": 1.0,
-        "feedback_per_newton_metre": 1.0,
-        "kp": 200.0,
-        "kd": 10.0,
-    } | changes
+    found = {"motor": motor, "sign": 1, "kp": 200.0, "kd": 10.0} | dict.fromkeys(UNITS, 1.0)
+    found |= changes
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -101,9 +97,8 @@ def test_commands_are_the_inverse_and_hold_by_shares_of_the_gains():
         assert all(type(command) is MotorCommand for command in found)
         for m, command, position, torque in zip(motors.motors, found, q, tau, strict=True):
             assert command.motor == m.motor
-            assert math.isclose(
-                command.position, m.zero + m.sign * m.position_per_radian * position
-            )
+            reported = m.zero + m.sign * m.position_per_radian * position
+            assert math.isclose(command.position, reported)
             assert math.isclose(command.effort, m.sign * m.command_per_newton_metre * torque)
             assert (command.velocity, command.kp, command.kd) == (0.0, kp * m.kp, kd * m.kd)
     np.testing.assert_allclose(motors.stiffness, 200.0)
@@ -114,10 +109,8 @@ def test_commands_are_the_inverse_and_hold_by_shares_of_the_gains():
 
 
 def test_two_motors_share_the_torque_of_a_joint():
-    rows = {
-        "joint2": [row("a", kp=100.0, limit=20.0), row("b", sign=-1, zero=2.0, limit=15.0)],
-        "joint1": row("c"),
-    }
+    pair = [row("a", kp=100.0, limit=20.0), row("b", sign=-1, zero=2.0, limit=15.0)]
+    rows = {"joint2": pair, "joint1": row("c")}
     motors = Motors(table(rows), ARM)
     assert motors.joint_names == ("joint1", "joint2")
     assert motors.limits == (180.0, 30.0)
@@ -251,26 +244,17 @@ def test_files_are_read_strictly(tmp_path):
 def test_tables_of_arms_are_read_and_convert_both_ways(file):
     names = list(yaml.safe_load(file.read_text())["motors"])
     n = len(names)
-    M = [mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), 0.01 * np.eye(3))] * n
-    Y = [[1.0, 0.0, 0.0, 0.0, 0.1 * k, 0.0] for k in range(n)]
-    chain = mbs.Model.from_screws(
-        range(-1, n - 1), [np.eye(4)] * n, Y, M, frame="spatial", joint_names=names
-    )
-    motors = Motors.read(file, chain)
+    model = mbs.Model.from_urdf(chain(*((name, "continuous", "") for name in names)))
+    motors = Motors.read(file, model)
     assert motors.joint_names == tuple(names)
     q, tau = np.linspace(-1.0, 1.0, n), 0.5 * np.array(motors.limits)
     raw = motors.commands(tau.tolist(), q.tolist())
     share = [m.feedback_per_newton_metre / m.command_per_newton_metre for m in motors.motors]
-    frames = [
-        (m.motor, 0.0, m.position, 0.0, x * m.effort) for m, x in zip(raw, share, strict=True)
-    ]
-    found = motors.measured(frames)
+    pairs = zip(raw, share, strict=True)
+    found = motors.measured([(m.motor, 0.0, m.position, 0.0, x * m.effort) for m, x in pairs])
     np.testing.assert_allclose(found.positions, q)
     np.testing.assert_allclose(found.efforts, tau)
     assert file.name in (ARMS.parents[1] / "docs/how_to/motor_bus_arms.md").read_text()
-
-
-# -- the simulated bus -----------------------------------------------------------------------------
 
 
 def test_the_simulated_arm_has_the_dynamics_of_the_model():
@@ -280,6 +264,5 @@ def test_the_simulated_arm_has_the_dynamics_of_the_model():
     for _ in range(5):
         data.qpos[:], data.qvel[:] = rng.normal(size=(2, 7))
         mujoco.mj_forward(theirs, data)
-        np.testing.assert_allclose(
-            data.qacc, mbs.forward_dynamics(ARM, data.qpos, data.qvel, np.zeros(7)), rtol=1e-6
-        )
+        expected = mbs.forward_dynamics(ARM, data.qpos, data.qvel, np.zeros(7))
+        np.testing.assert_allclose(data.qacc, expected, rtol=1e-6)

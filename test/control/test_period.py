@@ -8,6 +8,7 @@ import inspect
 import invariants
 import numpy as np
 import pytest
+from cases import mostly_slow
 from invariants import LEGAL
 from random_periods import PERIOD, Histories, N, settings
 
@@ -56,9 +57,7 @@ def violated(layouts, seed, count, steps):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
-)
+@pytest.mark.parametrize("seed", mostly_slow(range(10), [0]))
 def test_invariants_hold_in_a_million_random_periods(layouts, seed):
     assert violated(layouts, seed, 1000, 1000) is None
 
@@ -82,9 +81,8 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
     """From the second period on, until one is used; other laws follow the other joints."""
     p = settings(layouts)
     zero, one = np.zeros(N), np.ones(N)
-    s = initial(p)._replace(
-        now=1.0, mode=mode, law=law, law_before=law_before, stamp=one, received=one, q=zero
-    )
+    at_rest = {"now": 1.0, "stamp": one, "received": one, "q": zero}
+    s = initial(p)._replace(mode=mode, law=law, law_before=law_before, **at_rest)
     used = []
     for k, refused in enumerate([True, True, True, False]):
         now = 1.0 + PERIOD * (k + 1)
@@ -154,62 +152,25 @@ def without_transition(k):
     return transitions, "TRANSITIONS", (*TRANSITIONS[:k], *TRANSITIONS[k + 1 :])
 
 
-def constant(module, name, value):
-    return module, name, value
-
-
-LIMITED = command.limited
-
-
-def without_limits(s, p, torque, now):
-    return torque
-
-
 def without_rates(s, p, torque, now):
     return LIMITED(s, p._replace(rate=1e12 + 0.0 * p.rate), torque, now)
 
 
-def never_act(s):
-    return np.False_
+def without_request(field):
+    """A mutant that commands what is wanted as if a field of the request were zero."""
 
+    def wanted(s, x, r, *others):
+        return WANTED(s, x, r._replace(**{field: 0.0 * getattr(r, field)}), *others)
 
-def without_hold(s, r, p, entered, q, begins, now):
-    return s
-
-
-WANTED = command.wanted
-
-
-def without_another_holder(s, x, r, p, t, g_held, acts):
-    return WANTED(s, x, r._replace(holds=0.0 * r.holds), p, t, g_held, acts)
-
-
-def without_waiting(s, x, r, p, t, g_held, acts):
-    return WANTED(s, x, r._replace(holder=0.0 * r.holder), p, t, g_held, acts)
-
-
-def never_slowed(ahead, lead):
-    return 1.0 + 0.0 * ahead
-
-
-def always_sound(law, r, traced):
-    return np.True_
-
-
-def never_floats(s, p):
-    return np.False_
-
-
-HIT, FORGOTTEN = collisions.hit, collisions.without_collision
-
-
-def without_hits(s, p, qd, engaged):
-    return HIT(s, p, qd, engaged & False)
+    return command, "wanted", wanted
 
 
 def always_forgotten(s, forgets):
     return FORGOTTEN(s, forgets)._replace(collided=-1.0 + 0.0 * s.collided)
 
+
+LIMITED, WANTED = command.limited, command.wanted
+HIT, FORGOTTEN = collisions.hit, collisions.without_collision
 
 DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference", "contact"}
 """Checks beside which others do the same: there is no way from a fault to torques, gravity
@@ -221,20 +182,21 @@ MUTANTS = {
        if c.kind not in DETECTED_BY_OTHERS},
     **{f"no doubt of {c.kind}": without_doubt(k) for k, c in enumerate(CHECKS) if c.doubt},
     **{f"no transition if {t.when} {k}": without_transition(k) for k, t in enumerate(TRANSITIONS)},
-    "springs follow states of different times": constant(measurement, "springs_act", never_act),
-    "jumps are followed": constant(measurement, "SLACK", 1e9),
-    "no effort limit": constant(command, "limited", without_limits),
-    "no rate limit": constant(command, "limited", without_rates),
-    "drives never hold": constant(command, "with_hold", without_hold),
-    "another holder does not end torques": constant(command, "wanted", without_another_holder),
-    "torques do not wait": constant(command, "wanted", without_waiting),
-    "references run away": constant(references, "slowed_by", never_slowed),
-    "motions that are none are followed": constant(following, "is_sound", always_sound),
-    "laws go on after a collision": constant(collisions, "floats", never_floats),
-    "contacts are not observed": constant(collisions, "hit", without_hits),
-    "collisions are forgotten": constant(collisions, "without_collision", always_forgotten),
-    "arms yield for good": constant(collisions, "YIELDING", 1e9),
-    "trajectories end before the arm": constant(references, "ARRIVED", 1e9),
+    "springs follow states of different times": (measurement, "springs_act", lambda s: np.False_),
+    "jumps are followed": (measurement, "SLACK", 1e9),
+    "no effort limit": (command, "limited", lambda s, p, torque, now: torque),
+    "no rate limit": (command, "limited", without_rates),
+    "drives never hold": (command, "with_hold", lambda s, *_: s),
+    "another holder does not end torques": without_request("holds"),
+    "torques do not wait": without_request("holder"),
+    "references run away": (references, "slowed_by", lambda ahead, lead: 1.0 + 0.0 * ahead),
+    "motions that are none are followed": (following, "is_sound", lambda *_: np.True_),
+    "laws go on after a collision": (collisions, "floats", lambda s, p: np.False_),
+    "contacts are not observed": (
+        collisions, "hit", lambda s, p, qd, engaged: HIT(s, p, qd, engaged & False)),
+    "collisions are forgotten": (collisions, "without_collision", always_forgotten),
+    "arms yield for good": (collisions, "YIELDING", 1e9),
+    "trajectories end before the arm": (references, "ARRIVED", 1e9),
 }  # fmt: skip
 
 
@@ -243,9 +205,8 @@ MUTANTS = {
 def test_a_mutant_of_the_period_violates_an_invariant(name, layouts, monkeypatch):
     monkeypatch.setattr(*MUTANTS[name])
     mutant = copy.copy(layouts)
-    shapes = {
-        each: (getattr(layouts, each).size,) for each in ("state", "sample", "request", "settings")
-    }
+    parts = ("state", "sample", "request", "settings")
+    shapes = {each: (getattr(layouts, each).size,) for each in parts}
     mutant.kernel = Kernel(traced_on(layouts.model, layouts.equations, shapes, name="mutant"))
     found = any(violated(mutant, seed, 1000, 1000) for seed in range(3))
     assert found, "no invariant is violated"

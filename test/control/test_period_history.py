@@ -73,9 +73,8 @@ def test_the_command_replays_a_history_and_writes_motion_data(loop, tmp_path, ca
     assert main(["replay", "arm7", str(history), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "exactly" in said
-    modes = [
-        line.split(" s ")[1].split(":")[0].strip() for line in said.splitlines() if " s  " in line
-    ]
+    lines = [line for line in said.splitlines() if " s  " in line]
+    modes = [line.split(" s ")[1].split(":")[0].strip() for line in lines]
     assert modes == ["disabled", "ramping in", "enabled", "fault", "fault"]
     assert "stale: no valid state of joint2" in said
     written = TimeSeries.read(out)

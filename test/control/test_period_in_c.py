@@ -18,11 +18,8 @@ from mbs_dynamics.errors import ArgumentError
 
 STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror"]
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
-]
-
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+pytestmark = [pytest.mark.process, needs_gcc]
 
 DRIVER = """
 #include "arm_period.c"
@@ -52,10 +49,8 @@ def built(layouts, folder, precision="double"):
     export_period(layouts, settings(layouts), folder, prefix="arm", precision=precision)
     driver, library = folder / "driver.c", folder / f"{precision}.so"
     driver.write_text(DRIVER.replace("NUMBER", {"double": "double", "single": "float"}[precision]))
-    subprocess.run(
-        ["gcc", *STRICT, "-Wstack-usage=8192", "-shared", "-fPIC", "-o", library, driver, "-lm"],
-        check=True,
-    )
+    options = [*STRICT, "-Wstack-usage=8192", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *options, "-o", library, driver, "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 

@@ -29,9 +29,8 @@ def joint_law(q, qd, reference, stiffness, ratio, most, commanded):
     tree = Tree(MODEL)
     gains = laws.Springs(stiffness, ratio[0], most[0])
     linear = np.zeros(N)
-    result = laws.joint_impedance(
-        tree, inertia_at(tree, q, commanded), gains, linear, (q, qd), reference, "body_fixed"
-    )
+    given = inertia_at(tree, q, commanded), gains, linear, (q, qd), reference
+    result = laws.joint_impedance(tree, *given, "body_fixed")
     return np.concatenate([result.torques, result.lead, [result.share]])
 
 
@@ -114,9 +113,8 @@ def test_cartesian_impedance_is_its_equation_with_a_posture_that_leaves_the_link
         E_d[:3, :3], E[:3, :3] = so3.dexp_inv(angle), so3.dexp_inv(angle).T
         J = S @ E @ (mbs.jacobian(MODEL, q, TOOL, representation="hybrid") * c)
         x = S @ np.concatenate([angle, target[:3, 3] - C[:3, 3]])
-        forces, damped, soft = forces_of(
-            J @ inverse @ J.T, x, S @ E_d @ twist - J @ qd, ratio, most
-        )
+        rate = S @ E_d @ twist - J @ qd
+        forces, damped, soft = forces_of(J @ inverse @ J.T, x, rate, ratio, most)
         a = c * (w * w * (posture[0] - q) + 2.0 * ratio * w * (posture[1] - qd))
         expected = c * (M @ a) + J.T @ (forces - damped @ (J @ a))
         gains = np.array([ratio, in_target, w])

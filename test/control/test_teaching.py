@@ -44,9 +44,6 @@ def sampled(trajectory, count=5000):
     return np.swapaxes([trajectory.at(t) for t in times], 0, 1)
 
 
-# -- recordings ------------------------------------------------------------------------------------
-
-
 def changed(row, column, value):
     t, q = hand()
     whole = np.column_stack([t, q])
@@ -94,9 +91,8 @@ def test_a_smooth_motion_is_near_the_samples_at_rest_at_its_ends_and_within_limi
 
 
 def test_wrapped_angles_and_joints_that_stay_are_played():
-    free = mbs.Model.from_urdf(
-        robot_path("arm7").read_text("utf-8").replace('type="revolute"', 'type="continuous"')
-    )
+    text = robot_path("arm7").read_text("utf-8")
+    free = mbs.Model.from_urdf(text.replace('type="revolute"', 'type="continuous"'))
     t, q = hand()
     rig = Rig(free, ["joint1", "joint2"], fixed={"joint4": 1.0})
     q[:, 0] = 3.0 + t / 8.0
@@ -106,9 +102,6 @@ def test_wrapped_angles_and_joints_that_stay_are_played():
     posture = np.array([*q[0, :2], 0.0, 1.0, 0.0, 0.0, 0.0])
     held = mbs.gravity_torques(free, posture)[:2]
     np.testing.assert_allclose(rig.torques(q[:1, :2])[0], held, atol=1e-9)
-
-
-# -- timing ----------------------------------------------------------------------------------------
 
 
 def shares(rig, trajectory):
@@ -144,9 +137,6 @@ def test_postures_that_motors_cannot_hold_are_refused():
             timing()
 
 
-# -- files -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_hold_the_trajectory(kind, tmp_path):
     taught = Demonstration(RIG, recorded(*hand()))
@@ -157,9 +147,8 @@ def test_files_hold_the_trajectory(kind, tmp_path):
     again = Trajectory.of(again)
     assert again.names == NAMES
     for x in np.linspace(0.01, trajectory.duration - 0.01, 50):
-        np.testing.assert_allclose(
-            again.at(again.times[0] + x).positions, trajectory.at(x).positions, atol=1e-4
-        )
+        found = again.at(again.times[0] + x).positions
+        np.testing.assert_allclose(found, trajectory.at(x).positions, atol=1e-4)
 
 
 # -- how well an arm repeats what it was taught ----------------------------------------------------
@@ -170,10 +159,8 @@ STIFFNESS = (1200.0, 1200.0, 900.0, 900.0, 450.0, 300.0, 240.0)
 
 
 def arm(model, q, law, log=None, **limits):
-    loop = Loop(
-        law, model=model, q=q, friction=FRICTION, damping=DAMPING, limits={"log": log} | limits
-    )
-    return loop.enabled()
+    resistance = {"friction": FRICTION, "damping": DAMPING}
+    return Loop(law, model=model, q=q, limits={"log": log} | limits, **resistance).enabled()
 
 
 def played(loop, trajectory):
@@ -228,9 +215,8 @@ def guided(model, seed):
 
 def tool_distance(q, path):
     """Return the distances (N,) in m of the tool at q (N, m) from its path at positions (K, m)."""
-    p, way = (
-        mbs.forward_kinematics(MODEL, x, bodies=["tool"])[:, 0, :3, 3] for x in (q, np.array(path))
-    )
+    poses = (mbs.forward_kinematics(MODEL, x, bodies=["tool"]) for x in (q, np.array(path)))
+    p, way = (C[:, 0, :3, 3] for C in poses)
     a, d = way[:-1], np.diff(way, axis=0)
     share = np.einsum("nkx,kx->nk", p[:, None] - a, d) / np.maximum((d * d).sum(axis=1), 1e-18)
     nearest = a + np.clip(share, 0.0, 1.0)[..., None] * d

@@ -33,11 +33,9 @@ def test_segments_interpolate_all_that_is_known_of_the_points(given, reference):
     for t in RNG.uniform(T[0], T[-1] - 1e-9, 50):
         for k, value in enumerate(trajectory.at(t)):
             np.testing.assert_allclose(value, reference(t, k), atol=1e-10)
-    order = NAMES[::-1]
-    np.testing.assert_array_equal(
-        trajectory.ordered(order).at(T[3] + 0.01).positions,
-        trajectory.at(T[3] + 0.01).positions[::-1],
-    )
+    t = T[3] + 0.01
+    found = trajectory.ordered(NAMES[::-1]).at(t).positions
+    np.testing.assert_array_equal(found, trajectory.at(t).positions[::-1])
 
 
 def test_ends_are_held_at_rest():

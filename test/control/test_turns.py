@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control import JointTarget, Motors, PoseTarget, Trajectory, laws
+from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
 from mbs_dynamics.control.force_sensor import ForceSensor
 from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.lie import se3
@@ -42,13 +42,13 @@ def loop_of(law, place, wraps, **options):
     return loop
 
 
-def pushed(law, place, wraps, target):
+def pushed(law, wraps, target):
     """Return positions and torques while an arm is pushed, follows a target and is released."""
-    loop, found = loop_of(law, place, wraps).enabled(0.6), []
+    loop, found = loop_of(law, 3.1, wraps).enabled(0.6), []
     for k in range(500):
         loop.bus.push[JOINT] = 1.0 if 50 < k < 150 else 0.0
         if k == 200 and target is not None:
-            loop.arm.aim(loop.now, target(loop))
+            loop.arm.aim(loop.now, target)
         if k == 400:
             loop.arm.disable(loop.now)
         loop.run(PERIOD)
@@ -58,18 +58,8 @@ def pushed(law, place, wraps, target):
     return np.array(found)
 
 
-def joint_target(loop):
-    return JointTarget(["joint7", "joint2"], [3.3, 0.6])
-
-
-def trajectory(loop):
-    points = at(3.1) + np.outer([0.0, 0.3], np.ones(7))
-    return Trajectory(NAMES, [0.0, 1.0], points)
-
-
-def pose(loop):
-    C = mbs.forward_kinematics(ENDLESS, at(3.2), bodies=["tool"])[0]
-    return PoseTarget(se3.pose(C[:3, :3], C[:3, 3] - [0.0, 0.0, 0.03]))
+C = mbs.forward_kinematics(ENDLESS, at(3.2), bodies=["tool"])[0]
+POINTS = at(3.1) + np.outer([0.0, 0.3], np.ones(7))
 
 
 @pytest.mark.long
@@ -77,19 +67,21 @@ def pose(loop):
     ("law", "target"),
     [
         (laws.Gravity(damping=0.5), None),
-        (laws.JointImpedance(20.0), joint_target),
-        (laws.JointImpedance(20.0), trajectory),
-        (laws.CartesianImpedance("tool", 500.0, 20.0), pose),
+        (laws.JointImpedance(20.0), JointTarget(["joint7", "joint2"], [3.3, 0.6])),
+        (laws.JointImpedance(20.0), Trajectory(NAMES, [0.0, 1.0], POINTS)),
+        (
+            laws.CartesianImpedance("tool", 500.0, 20.0),
+            PoseTarget(se3.pose(C[:3, :3], C[:3, 3] - [0.0, 0.0, 0.03])),
+        ),
     ],
     ids=["gravity", "joint target", "trajectory", "pose"],
 )
 def test_wrapped_angles_and_counted_turns_give_the_same_motion(law, target):
-    place = 3.1
-    expected = pushed(law, place, WAYS["counts"], target)
+    expected = pushed(law, WAYS["counts"], target)
     assert np.ptp(expected[:, JOINT]) > 0.1
     assert (expected[:, JOINT] > math.pi).any()
     for way in ("wraps at pi", "wraps at 2 pi"):
-        np.testing.assert_allclose(pushed(law, place, WAYS[way], target), expected, atol=1e-6)
+        np.testing.assert_allclose(pushed(law, WAYS[way], target), expected, atol=1e-6)
 
 
 @pytest.mark.long
@@ -129,7 +121,6 @@ def test_two_motors_of_a_joint_may_wrap_apart():
     made = table()
     row = made["motors"]["joint7"]
     made["motors"]["joint7"] = [row, {**row, "motor": 0x17}]
-    motors = Motors(made, GEARED)
     loop = Loop(laws.JointImpedance(20.0), model=GEARED, q=at(3.1), made=made, **IDEAL)
     loop.bus.wraps.update({MOTOR: -math.pi, 0x17: 0.0})
     loop.enabled()
@@ -137,7 +128,7 @@ def test_two_motors_of_a_joint_may_wrap_apart():
     loop.run(2.0)
     loop.arm.disable(loop.now)
     loop.run(0.5)
-    assert len(motors.motors) == 8
+    assert len(loop.motors.motors) == 8
     assert loop.arm.fault is None
     assert loop.bus.q[JOINT] == pytest.approx(3.3, abs=0.01)
 

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE, poses_of, refused
+from identification_bench import JOINTS, TRUE, motion, poses_of, refused
 from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
@@ -12,6 +12,7 @@ from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification import identify_static
+from mbs_dynamics.identification.data import Data
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 LOADED = TRUE.with_payload("tool", 2.0, (0.02, 0.0, 0.05))
@@ -127,7 +128,6 @@ def test_the_constant_weight_on_a_vertical_rail_tells_an_arm_from_a_load(mass, c
     noise = rng.normal(size=q.shape) * [0.5, 0.5, 0.5, 0.02, 0.02]
     g = mbs.gravity_torques(arm, q)
     with_load = mbs.gravity_torques(arm.with_payload("tool", mass, (0.05, 0.0, -0.1)), q)
-
     right, wrong = (poses_of(q, x + noise, arm.joint_names) for x in (with_load, with_load - g))
     assert not refused(identify_static, arm, right)
     assert "subtracts gravity" in refused(identify_static, arm, wrong)
@@ -138,3 +138,25 @@ def test_poses_with_the_same_gravity_torques_show_no_masses():
     tau = mbs.gravity_torques(arm, q) + 0.01 * q
     with pytest.raises(TimeSeriesError, match="same in all poses"):
         identify_static(arm, poses_of(q, tau, arm.joint_names))
+
+
+def in_motion(arm, change=lambda tau: tau):
+    """Return what is said of torques of an arm that moves, with friction and motor inertia."""
+    t = np.arange(0.0, 20.0, 0.02)
+    q, qd, qdd = motion(t, 3, model=arm, reach=0.6)
+    tau = mbs.inverse_dynamics(arm, q, qd, qdd) + 0.1 * np.tanh(qd / 0.05) + 0.02 * qdd
+    tau = tau * (1.0 + 0.02 * np.random.default_rng(0).normal(size=tau.shape))
+    series = TimeSeries(t, arm.joint_names, q, qd, tau=change(tau))
+    return refused(Data.read, arm, [series])
+
+
+def test_torques_of_joints_without_gravity_are_judged_by_inertia():
+    rails, scara = gantry(), gantry(wrist="0 0 1")
+    for arm in (rails, scara):
+        assert not in_motion(arm)
+        for k in range(3):
+            signs = np.where(np.arange(arm.n) == k, -1.0, 1.0)
+            said = in_motion(arm, lambda tau, signs=signs: signs * tau)
+            assert f"{arm.joint_names[k]} have the opposite sign" in said
+        assert "all joints" in in_motion(arm, lambda tau: -tau)
+        assert "mN m" in in_motion(arm, lambda tau: 1e3 * tau)

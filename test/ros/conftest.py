@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests over DDS and with launch."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -10,8 +10,6 @@ request are deactivated again, and those that it has deactivated stay so. Reques
 after the other, and a list waits for the end of a switch.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import types
@@ -33,10 +31,8 @@ class Controllers:
         self.all = {}
         for name, (state, *interfaces) in controllers.items():
             chained = {one.partition("/")[0] for one in interfaces} & {*controllers}
-            kind = "some/Controller"
-            self.all[name] = Controller(
-                name, state, kind, tuple(interfaces), tuple(sorted(chained))
-            )
+            about = "some/Controller", tuple(interfaces), tuple(sorted(chained))
+            self.all[name] = Controller(name, state, *about)
         self.requests = []
         """All requests to switch: (activate, deactivate)."""
         self.refusal = lambda activate: ""

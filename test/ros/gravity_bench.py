@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation without ROS: a robot that reports, and a clock."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from unittest import mock
 
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.robot_description import model_of
@@ -23,24 +21,25 @@ Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 REST = np.zeros(7)
 G = mbs.gravity_torques(MODEL, Q)
 PERIOD = 0.01
+COM = (0.0, 0.02, 0.05)
+"""Centre of mass of a load, in its link."""
+
+
+def load(mass, link="tool", com=COM):
+    """Return a point mass on a link."""
+    return LinkLoad(link, mass, com, ((0.0,) * 3,) * 3)
 
 
 @lru_cache
-def parsed_once(text):
+def parsed_once(text, loads):
     """Return the model of a description; the same one each time, with the kernels it has."""
-    return model_of(text)
+    return model_of(text, loads=loads)
 
 
 def settings(kind=GravityCompensationSettings, **values):
     """Return settings of a node under which the arm can be enabled, except for what is given."""
-    given = {
-        "joints": JOINTS,
-        "compensates_itself": False,
-        "ramp_time": 1.0,
-        "ramp_in_time": 1.0,
-        "stale_timeout": 0.2,
-    }
-    return kind(**(given | values))
+    times = {"ramp_time": 1.0, "ramp_in_time": 1.0, "stale_timeout": 0.2}
+    return kind(**({"joints": JOINTS, "compensates_itself": False} | times | values))
 
 
 class Bench:
@@ -70,10 +69,8 @@ class Bench:
 
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
-        once = mock.patch.object(
-            gravity_compensator, "model_of", lambda text, **_: parsed_once(text)
-        )
-        with once:
+        parse = "mbs_dynamics.ros.compensation.gravity_compensator.model_of"
+        with mock.patch(parse, lambda text, loads: parsed_once(text, tuple(loads))):
             return self.core.adopt(self.now)
 
     def note(self, command):
@@ -85,12 +82,10 @@ class Bench:
         """Send one state now; return the answer, None without a robot."""
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
-        positions, velocities = list(map(float, q)), list(map(float, qd))
+        given = list(names), list(map(float, q)), list(map(float, qd)), efforts
         if self.core.arm is None:
             return None
-        answer = self.core.arm.receive(
-            list(names), positions, velocities, efforts, stamp=stamp, now=self.now
-        )
+        answer = self.core.arm.receive(*given, stamp=stamp, now=self.now)
         self.note(answer.command)
         return answer
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gravity compensation node as a process, and a driver that feeds it, for tests over DDS."""
 
-from __future__ import annotations
-
 import re
 import time
 
@@ -45,12 +43,13 @@ class Driver(Probe):
         """(time of arrival, torques) of all commands."""
         self.enabled = []
         """All values of ~/enabled."""
-        listen = self.node.create_subscription
-        listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
-        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), LATCHED)
 
-    def _hear_command(self, message):
-        self.commands.append((time.monotonic(), np.array(message.data)))
+        def hear(message):
+            self.commands.append((time.monotonic(), np.array(message.data)))
+
+        listen = self.node.create_subscription
+        listen(Float64MultiArray, f"{process.namespace}/commands", hear, 1000)
+        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), LATCHED)
 
     def well(self):
         """Send a good state."""

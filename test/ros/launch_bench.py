@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch files in a process, and an installation for them to find."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node in its own process, and a probe that communicates with it, for tests over DDS."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -55,14 +53,9 @@ class NodeProcess:
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = subprocess.Popen(
-            command,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-            start_new_session=True,
-        )
+        given = {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONFAULTHANDLER": "1"}}
+        output = {"stdout": self._log, "stderr": subprocess.STDOUT}
+        self.process = subprocess.Popen(command, start_new_session=True, **given, **output)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
@@ -111,16 +104,11 @@ class Probe:
         self._beside = beside
         self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
-        self._description = self.node.create_publisher(String, "robot_description", LATCHED)
-        self._joint_states = self.node.create_publisher(
-            JointState, "joint_states", qos_profile_sensor_data
-        )
-        self._gravity = self.node.create_publisher(
-            Vector3Stamped, f"{node_process.name}/gravity", 1
-        )
-        self._payload = self.node.create_publisher(
-            InertiaStamped, f"{node_process.name}/payload", 1
-        )
+        publisher, name = self.node.create_publisher, node_process.name
+        self._description = publisher(String, "robot_description", LATCHED)
+        self._joint_states = publisher(JointState, "joint_states", qos_profile_sensor_data)
+        self._gravity = publisher(Vector3Stamped, f"{name}/gravity", 1)
+        self._payload = publisher(InertiaStamped, f"{name}/payload", 1)
         self.latest = {}
         self._answers = {}
         """By stamp in ns: what was heard with it, by topic."""
@@ -232,11 +220,8 @@ class Probe:
 
     def state(self, names, positions, velocities=()):
         """Return a state with a stamp of its own, now."""
-        message = JointState(
-            name=list(names),
-            position=np.asarray(positions, float).tolist(),
-            velocity=np.asarray(velocities, float).tolist(),
-        )
+        q, qd = (np.asarray(x, float).tolist() for x in (positions, velocities))
+        message = JointState(name=list(names), position=q, velocity=qd)
         self.latest_stamp = max(self.latest_stamp + 1, time.time_ns())
         message.header.stamp = time_of(self.latest_stamp)
         return message
@@ -320,9 +305,7 @@ class Probe:
 
     def set(self, **values):
         """Set parameters all at once; return the reason of a refusal, "" if there is none."""
-        parameters = [
-            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
-        ]
+        parameters = [Parameter(k, value=x).to_parameter_msg() for k, x in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
         result = self.call(SetParametersAtomically, "set_parameters_atomically", request).result
         assert result.successful == (not result.reason), result

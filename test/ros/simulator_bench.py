@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulator in its own process, and a probe that commands it and watches its joints."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from pathlib import Path
@@ -52,10 +50,9 @@ class Watcher(Probe):
         self.states = []
         self.descriptions = []
         node, name = self.node, simulator.name
-        node.create_subscription(
-            JointState, "joint_states", self.states.append, qos_profile_sensor_data
-        )
-        node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
+        subscribe = node.create_subscription
+        subscribe(JointState, "joint_states", self.states.append, qos_profile_sensor_data)
+        subscribe(String, "robot_description", self.descriptions.append, LATCHED)
         self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
         self.disturbance = node.create_publisher(WrenchStamped, f"{name}/disturbance", 10)
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demonstration: its plan, its acts, and the whole of it over DDS."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys
@@ -45,14 +43,9 @@ def test_the_plan_asks_nothing_impossible(name):
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "mbs_dynamics.cli", "demo", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT,
-        cwd=Path(__file__).parents[2],
-    )
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "demo", *arguments]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.run(command, timeout=TIMEOUT, cwd=Path(__file__).parents[2], **output)
 
 
 @pytest.mark.serial  # a robot at 500 Hz, in real time
@@ -71,9 +64,6 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
     assert done.returncode == 1
     assert "no joint" in done.stdout
     assert "Traceback" not in done.stdout
-
-
-# -- the ROS domain --------------------------------------------------------------------------------
 
 
 def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that start nodes where ROS 2 is missing or too old, and tables that need no ROS."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import yaml
@@ -21,44 +20,29 @@ NODES = sorted(INTERFACES)
 CURRENT = SimpleNamespace(add_post_set_parameters_callback=None)  # which Humble lacks
 
 
-@pytest.fixture
-def nodes_of(monkeypatch):
-    """Return a function that puts a class in place of the nodes of rclpy; None for no rclpy."""
-
-    def replace(node):
-        package, module = ModuleType("rclpy"), ModuleType("rclpy.node")
-        module.Node = node
-        package.node = module
-        monkeypatch.setitem(sys.modules, "rclpy", package if node else None)
-        monkeypatch.setitem(sys.modules, "rclpy.node", module if node else None)
-
-    return replace
+def have_nodes(monkeypatch, node):
+    """Put a class in place of the nodes of rclpy; None for no rclpy."""
+    module = SimpleNamespace(Node=node) if node else None
+    monkeypatch.setitem(sys.modules, "rclpy", SimpleNamespace(node=module) if node else None)
+    monkeypatch.setitem(sys.modules, "rclpy.node", module)
 
 
-@pytest.fixture
-def importing(monkeypatch):
-    """Return a function that lets the import of a node raise an error."""
-
-    def replace(error):
-        def fail(_):
-            raise error
-
-        monkeypatch.setattr(entry_points.importlib, "import_module", fail)
-
-    return replace
+def import_raises(monkeypatch, error):
+    """Let the import of a node raise an error."""
+    monkeypatch.setattr(entry_points.importlib, "import_module", mock.Mock(side_effect=error))
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_a_node_without_ros_names_the_package_and_how_to_install_it(nodes_of, capsys, node):
-    nodes_of(None)
+def test_a_node_without_ros_names_the_package_and_how_to_install_it(monkeypatch, capsys, node):
+    have_nodes(monkeypatch, None)
     assert getattr(entry_points, node)() == 1
     (line,) = capsys.readouterr().err.splitlines()
     for words in (node, "rclpy", "source /opt/ros", "pip install 'mbs_dynamics[ros]'"):
         assert words in line
 
 
-def test_a_node_of_humble_is_refused(nodes_of, capsys, monkeypatch):
-    nodes_of(SimpleNamespace)
+def test_a_node_of_humble_is_refused(monkeypatch, capsys):
+    have_nodes(monkeypatch, SimpleNamespace)
     monkeypatch.setenv("ROS_DISTRO", "humble")
     assert entry_points.dynamics_node() == 1
     line = capsys.readouterr().err
@@ -66,28 +50,23 @@ def test_a_node_of_humble_is_refused(nodes_of, capsys, monkeypatch):
     assert "Jazzy" in line
 
 
-def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(
-    nodes_of, importing, capsys
-):
-    nodes_of(CURRENT)
-    importing(ModuleNotFoundError("No module", name="sensor_msgs.msg"))
+def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(monkeypatch, capsys):
+    have_nodes(monkeypatch, CURRENT)
+    import_raises(monkeypatch, ModuleNotFoundError("No module", name="sensor_msgs.msg"))
     assert entry_points.simulator_node() == 1
     assert "sensor_msgs" in capsys.readouterr().err
-    importing(ModuleNotFoundError("No module", name="mbs_dynamics.ros.lost"))
+    import_raises(monkeypatch, ModuleNotFoundError("No module", name="mbs_dynamics.ros.lost"))
     with pytest.raises(ModuleNotFoundError):
         entry_points.simulator_node()
 
 
-def test_an_interrupt_while_modules_are_imported_is_no_failure(nodes_of, importing, monkeypatch):
-    nodes_of(CURRENT)
+def test_an_interrupt_while_modules_are_imported_is_no_failure(monkeypatch):
+    have_nodes(monkeypatch, CURRENT)
     handlers = {}
-    importing(KeyboardInterrupt)
+    import_raises(monkeypatch, KeyboardInterrupt)
     monkeypatch.setattr(entry_points.signal, "signal", handlers.__setitem__)
     assert entry_points.dynamics_node() == 0
     assert handlers == {signal.SIGINT: signal.SIG_IGN}  # a second one changes no exit code
-
-
-# -- tables of parameters --------------------------------------------------------------------------
 
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot descriptions and parameters are read from files, or refused in one line."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -12,10 +10,7 @@ from mbs_dynamics import Model
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.interface import applies, read_parameters
-from mbs_dynamics.ros.robot_description import (
-    UnknownXacroArgumentError,
-    read_robot,
-)
+from mbs_dynamics.ros.robot_description import UnknownXacroArgumentError, read_robot
 
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="name" default="rod"/>
@@ -67,7 +62,7 @@ def test_wrong_xacro_arguments_are_refused(pendulum):
 def test_a_failing_xacro_reports_its_message_and_the_arguments(tmp_path, mass, given, message):
     pytest.importorskip("xacro")
     broken = tmp_path / "broken.xacro"
-    broken.write_text(PENDULUM.replace("$(arg mass)", mass), encoding="utf-8")
+    broken.write_text(PENDULUM.replace("$(arg mass)", mass))
     said = refusal(UrdfError, read_robot, "urdf", str(broken), given)
     assert message in said
     assert f"(xacro_args: {given})" in said

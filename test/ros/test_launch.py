@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch files: what all of them share, and those of dynamics node and simulation."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -23,6 +21,7 @@ from ros_bench import Probe, twist_of
 from sensor_msgs.msg import JointState
 from simulator_bench import Watcher
 from std_srvs.srv import SetBool
+from test_files import PENDULUM
 from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
@@ -35,24 +34,16 @@ PAGE = (CHECKOUT / "docs" / "reference" / "launch.md").read_text(encoding="utf-8
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 FILES = sorted(path.name.partition(".")[0] for path in (CHECKOUT / "launch").glob("*.py"))
 
-PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <xacro:arg name="mass" default="1"/>
-  <link name="ceiling"/>
-  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="$(arg mass)"/>
-    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="hinge" type="continuous">
-    <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
-
 
 def test_launch_with_a_xacro_file(installed, tmp_path):
     robot = tmp_path / "pendulum.urdf.xacro"
     robot.write_text(PENDULUM, encoding="utf-8")
-    arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "representation:=body_fixed"]
+    arguments = [f"urdf:={robot}", "xacro_args:=mass:=3", "representation:=body_fixed"]
     arguments.append("algorithm:=spatial")
     with Launched("dynamics", "dynamics_node", *arguments) as process, Probe(process) as probe:
         probe.hear("gravity_torques", "twist/rod")
         tau, twist = probe.answer(["gravity_torques", "twist/rod"], ["hinge"], [np.pi / 6.0], [1.0])
-        np.testing.assert_allclose(tau.effort, [2.0 * 9.81 * 0.5 * 0.5], rtol=1e-12)
+        np.testing.assert_allclose(tau.effort, [3.0 * 9.81 * 0.5 * 0.5], rtol=1e-12)
         np.testing.assert_allclose(twist_of(twist), [0, 0, 0, 0, 1, 0], atol=1e-12)
         assert twist.header.frame_id == "rod"
         probe.until(lambda: probe.value_of("model", "algorithm") == "spatial")

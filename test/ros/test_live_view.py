@@ -2,10 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The source of scenes of a running robot: its messages, and those that cannot be right."""
 
-from __future__ import annotations
-
-import time
-
 import numpy as np
 import pytest
 
@@ -16,7 +12,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from waiting import TIMEOUT
+from waiting import wait_until
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -57,10 +53,12 @@ def test_the_scene_shows_the_published_state(viewed):
     page = Page(ARM, PageOptions(TEXT, port=0))
     live = Live(page, node)
     assert live.scene("tool", "hybrid") is None
-    end = time.monotonic() + TIMEOUT
-    while not (node.state and node.description) and time.monotonic() < end:
+
+    def publish():
         states.publish(state(Q))
         executor.spin_once(timeout_sec=0.1)
+
+    wait_until(lambda: node.state and node.description, publish)
     assert node.description == TEXT
     assert live.due()
     np.testing.assert_array_equal(live.scene("tool", "hybrid").q, Q)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays to messages and back: order of components, layout, names."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -52,9 +50,8 @@ def test_screws_have_their_angular_part_in_its_field():
 def test_arrays_are_labelled_and_row_by_row(values, labels, strides):
     message = sent(messages.array_message(STAMP, np.array(values), labels))
     labels = [f"{labels[0]}; stamp=12.000000034", *labels[1:]]
-    assert [(one.label, one.stride) for one in message.layout.dim] == [
-        *zip(labels, strides, strict=True)
-    ]
+    layout = [(one.label, one.stride) for one in message.layout.dim]
+    assert layout == [*zip(labels, strides, strict=True)]
     assert message.data.tolist() == np.ravel(values).tolist()
 
 

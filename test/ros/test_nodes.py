@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each node beside its tables and its page, in this process."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re
@@ -19,6 +17,7 @@ from gravity_bench import JOINTS, REST, Q
 from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from mbs_dynamics.control.force_calibration import Calibration
 from mbs_dynamics.errors import MbsError
@@ -77,8 +76,6 @@ def running(ros, controller_manager_msgs):
         yield functools.cache(make)
 
 
-# -- tables and pages ------------------------------------------------------------------------------
-
 OTHERS = re.compile(r"/(rosout|parameter_events|clock|\w*parameters?\w*|get_type_description)$")
 
 
@@ -113,10 +110,7 @@ def page_of(name):
 
 
 REQUESTED = {
-    "dynamics_node": {
-        "publish": PUBLISHED,
-        "joint_wrenches": ["joint4"],
-    },
+    "dynamics_node": {"publish": PUBLISHED, "joint_wrenches": ["joint4"]},
     "gravity_compensation_node": {"use_imu": True},
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
 }
@@ -136,9 +130,7 @@ def test_parameters_topics_services_and_diagnostics_are_as_declared_and_document
     interface = interface_of(name)
     callbacks = {Path(one.topic_name).name: one.callback for one in node.subscriptions}
     if "robot_description" in callbacks:
-        callbacks["robot_description"](
-            message_type("std_msgs/msg/String")(data=ARM7.read_text("utf-8"))
-        )
+        callbacks["robot_description"](String(data=ARM7.read_text("utf-8")))
         node._on_time() if name.startswith("gravity") else None
         message = JointState(name=JOINTS, position=Q, velocity=REST, effort=REST)
         message.header.stamp = node.get_clock().now().to_msg()
@@ -194,8 +186,6 @@ def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
         (found,) = node.describe_parameter(name).floating_point_range
         assert found.to_value == pytest.approx(high)
 
-
-# -- values that are refused -----------------------------------------------------------------------
 
 FILE = {"robot_description": str(ARM7)}
 FLANGE = FILE | {"sensor_frame": "flange"}

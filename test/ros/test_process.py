@@ -2,20 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transport, start and end of a process of ROS, whatever the middleware does."""
 
-from __future__ import annotations
-
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 pytest.importorskip("rclpy")
 
+from backends import run_python
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from waiting import TIMEOUT
 
 from mbs_dynamics.ros.parameters import misdirected_files
 from mbs_dynamics.ros.process import ENDING, EndingSignals, spin_until_shutdown
@@ -57,15 +53,9 @@ HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
 HANG_AT_EXIT = "atexit.register(time.sleep, 100)"
 
 
-def outcome(program, *arguments):
-    """Run a program to its end."""
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-
-
 @pytest.mark.parametrize("hang", [HANG_IN_SHUTDOWN, HANG_AT_EXIT])
 def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
-    ended = outcome(PROGRAM.format(hang=hang))
+    ended = run_python(PROGRAM.format(hang=hang))
     assert ended.returncode == 1
     assert "Timeout" in ended.stderr
     assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
@@ -74,7 +64,7 @@ def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
 
 def test_a_second_interrupt_changes_no_exit_code(ros):
     """A terminal sends SIGINT to all its processes, and so does launch, to its own."""
-    ended = outcome(NODE.format(pauses=[0.2, 0.05, 0.01, 0.01]))
+    ended = run_python(NODE.format(pauses=[0.2, 0.05, 0.01, 0.01]))
     assert ended.returncode == 0
     assert "Traceback" not in ended.stderr
 
@@ -103,7 +93,7 @@ def test_arguments_that_ros_cannot_read_take_one_line(tmp_path):
         "'-p max_rate'": ["-p", "max_rate"],
         "['--nonsense']": ["--nonsense"],
     }
-    ended = outcome(TRIED, repr(list(cases.values())))
+    ended = run_python(TRIED, repr(list(cases.values())))
     assert (ended.returncode, ended.stdout) == (0, "")
     lines = [line for line in ended.stderr.splitlines() if "[rcl]" not in line]
     for line, said in zip(lines, cases, strict=True):
@@ -128,9 +118,6 @@ def test_a_file_for_another_node_is_said(ros, tmp_path, text, problem):
     node.destroy_node()
     assert len(found) == (problem is not None)
     assert all(one.startswith(str(file)) and problem in one for one in found)
-
-
-# -- spinning and signals --------------------------------------------------------------------------
 
 
 class Reluctant(Node):

@@ -2,10 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The teaching node: what it records, writes, sends and refuses."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -14,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+from backends import run_python
 from geometry_msgs.msg import InertiaStamped
 from gravity_node_bench import READY
 from rclpy.parameter import Parameter
@@ -21,7 +18,6 @@ from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from std_srvs.srv import SetBool, Trigger
-from waiting import TIMEOUT
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.teaching_node import TeachingNode
@@ -37,8 +33,7 @@ Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 def test_without_scipy_it_refuses_to_start_and_names_the_package():
     """And does not end when a recording does."""
     program = "import sys; sys.modules['scipy'] = None; from mbs_dynamics.ros import teaching_node"
-    command = [sys.executable, "-c", f"{program}; sys.exit(teaching_node.main())"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    ended = run_python(f"{program}; sys.exit(teaching_node.main())")
     assert ended.returncode == 1
     (line,) = (x for x in ended.stderr.splitlines() if "teaching_node" in x)  # not of middleware
     assert "cannot start" in line

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node of wrist sensors as a process of its own, over DDS: from still poses to contact."""
 
-from __future__ import annotations
-
 import signal
 import time
 
@@ -132,10 +130,9 @@ def test_from_still_poses_to_contact_and_zero(tmp_path):
         # a load that is announced, gravity that points elsewhere, and zero
         probe.payload("tool", 0.5, (0.0, 0.0, 0.1))
         heavier = HELD.with_payload("tool", 0.5, (0.0, 0.0, 0.1))
-        probe.until(
-            lambda: np.abs(probe.left(q, reading(q, heavier))["wrench"]).max() < 1e-8, every=0.01
-        )
-        drifted = reading(q, heavier) + PUSH
+        held = reading(q, heavier)
+        probe.until(lambda: np.abs(probe.left(q, held)["wrench"]).max() < 1e-8, every=0.01)
+        drifted = held + PUSH
         assert probe.ask_still("zero", q, drifted).success
         probe.until(lambda: np.abs(probe.left(q, drifted)["wrench"]).max() < 1e-8, every=0.01)
         assert probe.ask("restart").success

@@ -38,11 +38,8 @@ if TYPE_CHECKING:
 RETRY, LONGEST_RETRY = 0.1, 1.0
 """Time in s to the next attempt to give the arm back while torques hold it; doubled each time."""
 
-RAMPING_IN = 0.02
-"""Time in s between two looks at torques that ramp in."""
-
-RETRY_UNHELD = 0.02
-"""Time in s to the next attempt while nothing holds the arm."""
+LOOK = 0.02
+"""Time in s to the next attempt while nothing holds the arm, and between looks at a ramp in."""
 
 LATE_ANSWER = 2.0
 """Time in s after which a request without an answer no longer takes effect."""
@@ -195,7 +192,7 @@ class Handover:
     async def _take_over(self) -> tuple[bool, str]:
         arm = self.core.described
         while arm.engaged and not arm.torques_are_in:
-            await self._manager.pause(RAMPING_IN)
+            await self._manager.pause(LOOK)
         if arm.engaged:
             reason = await self._to_torques()
             if not reason and self.core.engaged:
@@ -316,7 +313,7 @@ class Handover:
                 if now >= end:
                     self.gives_back = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error
-            await self._manager.pause(RETRY if held else RETRY_UNHELD)
+            await self._manager.pause(RETRY if held else LOOK)
         self.gives_back, self.trouble = False, ""
         self.core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"

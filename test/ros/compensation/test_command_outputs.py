@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-import time
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,7 @@ from gravity_bench import Bench
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from waiting import TIMEOUT
+from waiting import wait_until
 
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.faults import Fault
@@ -40,14 +39,8 @@ def node(ros):
     node.destroy_node()
 
 
-def wait_until(condition, node=None):
-    end = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < end
-        if node is None:
-            time.sleep(0.01)
-        else:
-            rclpy.spin_once(node, timeout_sec=0.01)
+def spin_until(node, condition):
+    wait_until(condition, lambda: rclpy.spin_once(node, timeout_sec=0.01))
 
 
 def matched(node, name):
@@ -92,11 +85,11 @@ def test_commands_arrive_on_both_topics(node):
     wait_until(lambda: matched(node, "commanded_torques") == 1)
     outputs.send(None)
     outputs.send([1.5, -2.0])
-    wait_until(lambda: commands and torques, node)
+    spin_until(node, lambda: commands and torques)
     outputs.send([0.5, 1.0])
     outputs.send([0.5, 2.0])
     outputs.flush()
-    wait_until(lambda: list(commands[-1].data) == [0.5, 2.0] and len(torques) == 3, node)
+    spin_until(node, lambda: list(commands[-1].data) == [0.5, 2.0] and len(torques) == 3)
     assert list(commands[0].data) == [1.5, -2.0]
     assert list(torques[0].name) == ["a", "b"]
     np.testing.assert_array_equal(torques[0].effort, [1.5, -2.0])
@@ -113,17 +106,14 @@ def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(n
         node.create_subscription(kind, topic, partial(received.__setitem__, name), 1)
         wait_until(lambda: matched(node, name) == 1)  # noqa: B023
     W = np.array([0.1, 0.2, 0.3, 4.0, 5.0, 6.0])
-    found = Collision(
-        "b", 1_795_653_655_832_072_713, -3.0, 1.0, np.array([0.5, -3.0, 0.0]), "tool", W
-    )
+    stamp, torques = 1_795_653_655_832_072_713, np.array([0.5, -3.0, 0.0])
+    found = Collision("b", stamp, -3.0, 1.0, torques, "tool", W)
     outputs.collided(found, ("a", "b", "c"), "left_")
-    wait_until(lambda: len(received) == 2, node)
+    spin_until(node, lambda: len(received) == 2)
     torques, wrench = received["collision"], received["contact_wrench"]
     assert (torques.name, [*torques.effort]) == (["b", "a"], [-3.0, 0.5])
     assert messages.stamp_of(torques.header.stamp) == found.stamp
-    assert wrench.header == torques.header.__class__(
-        stamp=torques.header.stamp, frame_id="left_tool"
-    )
+    assert (wrench.header.stamp, wrench.header.frame_id) == (torques.header.stamp, "left_tool")
     np.testing.assert_array_equal(messages.wrench_of(wrench), W)
     outputs.close()
 

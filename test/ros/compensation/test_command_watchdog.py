@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the watchdog deactivates the controller, and what it asks for, without ROS and over DDS."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -191,9 +189,6 @@ def test_commands_that_resume_end_the_attempts_and_are_watched_again():
     assert bench.looks(5.0) is None
     bench.on_command(1.0)
     assert bench.looks(2.0 * TIMEOUT) is not None
-
-
-# -- over DDS --------------------------------------------------------------------------------------
 
 
 over_dds = pytest.mark.usefixtures("ros", "controller_manager_msgs")

@@ -2,10 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of the controller manager, over DDS, from callbacks of a single-threaded executor."""
 
-from __future__ import annotations
-
-import time
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -17,7 +13,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
-from waiting import TIMEOUT
+from waiting import wait_until
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
@@ -61,10 +57,7 @@ class Bench:
         return made
 
     def until(self, condition):
-        end = time.monotonic() + TIMEOUT
-        while not condition():
-            assert time.monotonic() < end, "what was waited for did not come"
-            self.executor.spin_once(timeout_sec=0.05)
+        wait_until(condition, lambda: self.executor.spin_once(timeout_sec=0.05))
 
     def run(self, coroutine):
         """Return the result of a coroutine, run by the executor."""
@@ -90,12 +83,11 @@ def bench(request):
 
 def test_lists_controllers_with_joints_in_their_order_and_reads_how_one_starts(bench):
     stand_in = bench.stand_in()
+    kind = "some/Controller"
     assert bench.run(bench.manager.list()) == [
-        Controller("efforts", "inactive", "some/Controller", ("a/effort", "b/effort")),
-        Controller(
-            "holder", "active", "some/Controller", ("chained/a", "b/position"), ("chained",)
-        ),
-        Controller("chained", "active", "some/Controller", ("a/position",)),
+        Controller("efforts", "inactive", kind, ("a/effort", "b/effort")),
+        Controller("holder", "active", kind, ("chained/a", "b/position"), ("chained",)),
+        Controller("chained", "active", kind, ("a/position",)),
     ]
     for value in (True, False):
         stand_in.starts_from_command = value

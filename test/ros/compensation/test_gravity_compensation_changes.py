@@ -2,40 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation without ROS: what changes while it runs, and what refuses to start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases import mostly_slow
-from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settings
+from gravity_bench import ARM7, COM, MODEL, PERIOD, Bench, G, Q, load, settings
 from test_gravity_compensation import BEYOND, OTHER, STOPS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.environment import LinkGravity
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros.compensation import gravity_compensator
-from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 
-NO_LOAD = ((0.0,) * 3,) * 3
-COM = (0.0, 0.02, 0.05)
 TILTED = (0.0, 6.0, -7.76)
 
 
 # -- gravity, payload, gains: along a ramp, and before torques -------------------------------------
-
-
-def load(mass, link="tool"):
-    return LinkLoad(link, mass, COM, NO_LOAD)
-
-
-def set_payload(bench):
-    bench.core.set_load(load(2.0))
-
-
-def set_gravity(bench):
-    bench.core.set_gravity(LinkGravity("", TILTED))
 
 
 def set_parameter(bench, **values):
@@ -44,15 +27,13 @@ def set_parameter(bench, **values):
     bench.core.change(changed, bench.now)
 
 
-def set_scale(bench):
-    set_parameter(bench, gravity_scale=(0.5,) * 7)
-
-
+LOADED = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)
+TURNED = mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)
 CHANGES = {
-    "payload": (set_payload, mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)),
-    "gravity": (set_gravity, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
-    "parameter": (set_parameter, mbs.gravity_torques(MODEL.with_gravity(TILTED), Q)),
-    "scale": (set_scale, 0.5 * G),
+    "payload": (lambda bench: bench.core.set_load(load(2.0)), LOADED),
+    "gravity": (lambda bench: bench.core.set_gravity(LinkGravity("", TILTED)), TURNED),
+    "parameter": (set_parameter, TURNED),
+    "scale": (lambda bench: set_parameter(bench, gravity_scale=(0.5,) * 7), 0.5 * G),
 }
 """Functions that change a bench, and the torques that are needed then."""
 
@@ -95,14 +76,12 @@ def test_what_is_set_before_enabling_acts_afterwards(kind, when, what):
 
 @pytest.mark.long
 def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
-    core = GravityCompensator(settings(loads=(("tool", (1.0, 0.0, 0.02, 0.05)),)))
-    assert core.describe(ARM7, 0.0)
-    assert core.adopt(0.0)
-    tool = MODEL.with_payload("tool", 1.0, COM).loaded()
-    core.arm.receive(JOINTS, Q, REST, stamp=1, now=1.0)
+    bench = Bench(loads=(("tool", (1.0, *COM)),))
+    core, tool = bench.core, MODEL.with_payload("tool", 1.0, COM).loaded()
+    bench.send()
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(tool, Q), atol=1e-12)
     core.set_load(load(2.0))
-    core.arm.tick(1.01)
+    bench.silence(PERIOD)
     loaded = tool.with_payload("tool", 2.0, COM)
     np.testing.assert_allclose(core.arm.state_record.g, mbs.gravity_torques(loaded, Q), atol=1e-12)
     assert not core.describe(ARM7 + "<!-- the same -->", 0.0)  # it is the same robot with the tool
@@ -205,7 +184,7 @@ def test_an_imu_that_repeats_its_stamp_is_silent_and_stops_it():
     assert "no valid imu for" in bench.core.fault.reason
 
 
-# -- what refuses to start ------------------------------------------------------------------------
+# -- what refuses to start, or waits for rest ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -286,16 +265,7 @@ def test_a_new_description_waits_until_the_torques_are_gone():
     assert "no valid state so far of joint1" in bench.core.enable(bench.now)
 
 
-# -- settings -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"compensates_itself": True},
-        {"effort_limits": (1.0,) * 7},
-    ],
-)
+@pytest.mark.parametrize("values", [{"compensates_itself": True}, {"effort_limits": (1.0,) * 7}])
 def test_what_the_limits_stand_on_changes_only_at_rest(values):
     bench = Bench().enabled()
     changed = bench.core.settings.changed(values)
@@ -331,12 +301,7 @@ AT_LIMIT = np.where(np.arange(7) == 1, UPPER - 0.02, Q)
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"damping": (0.3,) * 7},
-        {"limit_zone": 0.2},
-        {"limit_zone": 0.0},
-        {"position_margin": 0.06},
-    ],
+    [{"damping": (0.3,) * 7}, {"limit_zone": 0.2}, {"limit_zone": 0.0}, {"position_margin": 0.06}],
 )
 def test_a_setting_changed_while_enabled_kicks_no_joint_at_a_limit(changed):
     bench = Bench().enabled(q=AT_LIMIT)

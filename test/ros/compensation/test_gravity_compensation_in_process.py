@@ -5,8 +5,6 @@
 No message that a stranger can publish delays the commands of the node while it is enabled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path
@@ -23,7 +21,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header, String
 from std_srvs.srv import SetBool
-from waiting import TIMEOUT
+from waiting import wait_until
 
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
@@ -76,19 +74,19 @@ class Enabled:
 
     def enable(self):
         """Enable it if the message before has stopped it."""
-        end = time.monotonic() + TIMEOUT
-        while not self.core.engaged:
-            assert time.monotonic() < end
-            self.node._on_time()
-            self.receive("robot_description", String(data=ARM7))
-            level = Imu(linear_acceleration=Vector3(z=9.81))
-            level.header.stamp, level.header.frame_id = stated().header.stamp, "base_link"
-            self.receive("imu", level)
-            self.receive("joint_states", stated())
-            if self.core.fault is not None and self.core.at_rest:
-                self.core.clear(time.monotonic())
-            self.core.enable(time.monotonic())
+        wait_until(lambda: self.core.engaged, self.try_to_enable)
         self.receive("joint_states", stated())
+
+    def try_to_enable(self):
+        self.node._on_time()
+        self.receive("robot_description", String(data=ARM7))
+        level = Imu(linear_acceleration=Vector3(z=9.81))
+        level.header.stamp, level.header.frame_id = stated().header.stamp, "base_link"
+        self.receive("imu", level)
+        self.receive("joint_states", stated())
+        if self.core.fault is not None and self.core.at_rest:
+            self.core.clear(time.monotonic())
+        self.core.enable(time.monotonic())
 
     def delay(self, topic, message):
         """Return the processor time in s of the callback; the least of three."""
@@ -117,24 +115,13 @@ def test_deactivation_fails_and_ramps_out_until_torques_are_out(enabled, monkeyp
     node = enabled.node
     enabled.enable()
     assert ask(node).success
-    end = time.monotonic() + TIMEOUT
-    while node._core.state != "enabled" and time.monotonic() < end:
-        enabled.receive("joint_states", stated())
-        time.sleep(0.01)
+    wait_until(
+        lambda: node._core.state == "enabled", lambda: enabled.receive("joint_states", stated())
+    )
     events, now = [], time.monotonic()
     monkeypatch.setattr(gravity_compensation_node.time, "monotonic", lambda: now)
-    send, publish = node._outputs.send, node._enabled.publish
-
-    def sends(command, stamp=None):
-        events.append(command)
-        send(command, stamp)
-
-    def publishes(message):
-        events.append(message.data)
-        publish(message)
-
-    monkeypatch.setattr(node._outputs, "send", sends)
-    monkeypatch.setattr(node._enabled, "publish", publishes)
+    monkeypatch.setattr(node._outputs, "send", lambda command, stamp=None: events.append(command))
+    monkeypatch.setattr(node._enabled, "publish", lambda message: events.append(message.data))
     assert node.trigger_deactivate() == FAILURE
     assert events == [False]
     assert "joint_states" in heard(node)

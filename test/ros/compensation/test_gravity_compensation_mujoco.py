@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed loop with MuJoCo as the arm: it floats, it falls, or its torques prove to be wrong."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

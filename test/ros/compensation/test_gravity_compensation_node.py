@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gravity compensation node over DDS: what stops it, what it refuses, and how it ends."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -143,18 +141,11 @@ def check_ramp_out(arm, process, *, moving=False):
     assert (np.diff(np.abs(torques), axis=0) <= 1e-9).all()
 
 
-@pytest.mark.parametrize(
-    ("how", "moving"),
-    mostly_slow(
-        [
-            (signal.SIGINT, True),
-            (signal.SIGTERM, False),
-            (signal.SIGHUP, True),
-            (signal.SIGQUIT, False),
-        ],
-        [(signal.SIGINT, True)],
-    ),
-)
+MOVING = [(signal.SIGINT, True), (signal.SIGHUP, True)]
+SILENT = [(signal.SIGTERM, False), (signal.SIGQUIT, False)]
+
+
+@pytest.mark.parametrize(("how", "moving"), mostly_slow([*MOVING, *SILENT], MOVING[:1]))
 def test_signals_ramp_out(ros, how, moving):
     given = {"on_fault": "hold", "ramp_time": 2.0}
     with GravityProcess(**given) as process, Driver(process) as arm:
@@ -171,8 +162,8 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(ros, in
     xmlns = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
     robot.write_text(text.replace("<robot", xmlns, 1), encoding="utf-8")
     parameters = tmp_path / "arm.yaml"
-    given = {"joints": list(JOINTS), "compensates_itself": False}
-    given["stale_timeout"] = READY["stale_timeout"]
+    timeout = {"stale_timeout": READY["stale_timeout"]}
+    given = {"joints": list(JOINTS), "compensates_itself": False} | timeout
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
     arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
     launched = Launched("gravity_compensation", "gravity_compensation_node", *arguments)
@@ -194,9 +185,8 @@ def managed(controller_manager_msgs):
     """Start a node beside an inactive effort controller and an active position controller."""
     given = {"command_topic": "efforts/commands", "position_controller": "positions"}
     with GravityProcess(**given) as process, Driver(process) as driver:
-        driver.manager = StandIn(
-            driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
-        )
+        two = {"efforts": ("inactive", *EFFORTS), "positions": ("active", *POSITIONS)}
+        driver.manager = StandIn(driver.node, **two)
         yield driver
         for one in driver.manager.nodes:
             one.destroy_node()
@@ -233,9 +223,8 @@ def test_a_controller_is_found_by_the_resolved_topic(controller_manager_msgs):
         arm.executor.add_node(owner)
         arm.waits(lambda: "'left_efforts' has other order" in arm.ask(True).message)
         arm.waits(lambda: arm.enabled[-1:] == [False])
-        manager.there.all["left_efforts"] = manager.there.all["left_efforts"]._replace(
-            command_interfaces=tuple(EFFORTS)
-        )
+        there = manager.there.all
+        there["left_efforts"] = there["left_efforts"]._replace(command_interfaces=tuple(EFFORTS))
         arm.waits(lambda: arm.ask(True).success)
         for one in (*manager.nodes, owner):
             one.destroy_node()

@@ -5,28 +5,18 @@
 And what it commands where states end, come in several messages, or lie near the limits.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
 import pytest
-from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
+from gravity_bench import ARM7, COM, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, load
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.environment import LinkGravity
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ArgumentError, ModelError
 
-NO_INERTIA = ((0.0,) * 3,) * 3
-LIMITS = np.array([joint.limits.effort for joint in MODEL.joints])
-FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
 ONE = np.eye(7)
-
-
-def load(mass, link="tool"):
-    return LinkLoad(link, mass, (0.0, 0.0, 0.05), NO_INERTIA)
-
 
 # -- loads and gravities ---------------------------------------------------------------------------
 
@@ -71,7 +61,7 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links_and_they_can_be_remove
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused():
     bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
-    needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
+    needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, COM), Q)[1]
     said = f"joint2 needs {needed:.4g} against gravity, and its effort limit is 40"
     with pytest.raises(ModelError, match=said):
         bench.core.set_load(load(2.0))
@@ -118,7 +108,7 @@ SIDEWAYS = mbs.gravity_torques(MODEL.with_gravity((0.0, 9.81, 0.0)), Q)
     ("efforts", "values", "said"),
     [
         (G, {}, ""),
-        (G + 0.01 * LIMITS, {}, ""),
+        (G + 0.01 * MODEL.effort_limits, {}, ""),
         (SIDEWAYS, {}, "do not agree with gravity"),
         (-G, {}, "do not agree with gravity: joint2 measures 34.11, and -34.11 would hold it"),
         (3.0 * G, {}, "is a mass wrong?"),
@@ -144,20 +134,19 @@ def test_torques_begin_at_the_measured_efforts():
     answer, bench = asked(measured, start_from="effort", ramp_in_time=0.5)
     assert answer == ""
     bench.run(PERIOD)
-    share = PERIOD / 0.5
-    expected = measured + share * (G - measured)
+    expected = measured + PERIOD / 0.5 * (G - measured)
     np.testing.assert_allclose(bench.torques[0], expected, atol=1e-9)
     bench.run(0.6)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
-# -- speeds ----------------------------------------------------------------------------------------
+# -- damping ---------------------------------------------------------------------------------------
 
 
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
     bench = Bench(damping=(1.0,) * 7).enabled()
-    bench.run(PERIOD, Q, -1.4 * FASTEST * ONE[6])
-    np.testing.assert_allclose(bench.torques[-1], G + FASTEST * ONE[6], atol=1e-9)
+    bench.run(PERIOD, Q, -1.4 * MODEL.velocity_limits * ONE[6])
+    np.testing.assert_allclose(bench.torques[-1], G + MODEL.velocity_limits * ONE[6], atol=1e-9)
 
 
 def test_the_velocity_filter_smooths_what_damping_takes():
@@ -169,7 +158,20 @@ def test_the_velocity_filter_smooths_what_damping_takes():
         np.testing.assert_allclose(bench.torques[-1], G - 2.0 * share * qd, atol=1e-9)
 
 
-# -- damping ends with the states ------------------------------------------------------------------
+def test_settling_damps_the_momentum_and_fades_out():
+    bench = Bench(ramp_in_time=0.0)
+    bench.run(0.1)
+    bench.send(efforts=G.tolist())  # which show that the torques are right
+    assert bench.core.enable(bench.now) == ""
+    begin = bench.now
+    qd = 0.02 * np.arange(1.0, 8.0)
+    M = mbs.mass_matrix(MODEL, Q)
+    for seconds in (PERIOD, 0.5, 0.3):
+        bench.run(seconds, Q, qd)
+        gain = max(0.0, 1.0 - (bench.now - begin)) / 0.1
+        np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
+    bench.run(0.3, Q, qd)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
 def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
@@ -179,9 +181,7 @@ def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
     bench.core.disable(bench.now)
     for k in range(1, 99):
         bench.run(PERIOD, Q, qd)
-        np.testing.assert_allclose(
-            bench.torques[-1], (1.0 - k * PERIOD) * G - 3.0 * qd, atol=1e-9, err_msg=str(k)
-        )
+        np.testing.assert_allclose(bench.torques[-1], (1.0 - k * PERIOD) * G - 3.0 * qd, atol=1e-9)
     bench.run(0.1, Q, qd)
     assert bench.state == "disabled"
     assert not bench.torques[-1].any()
@@ -210,26 +210,23 @@ def test_a_fault_is_followed_with_the_states_that_are_valid():
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
 
 
-# -- age -------------------------------------------------------------------------------------------
+# -- states that are old, or come in several messages ----------------------------------------------
 
 
 def states_of_age(bench, age, seconds=0.3):
     for _ in range(round(seconds / PERIOD)):
         bench.now += PERIOD
         bench.stamp = int(1e9 * (bench.now - age))
-        clock = int(1e9 * bench.now)
-        bench.core.arm.receive(
-            list(JOINTS), Q.tolist(), REST.tolist(), stamp=bench.stamp, now=bench.now, clock=clock
-        )
+        times = {"stamp": bench.stamp, "now": bench.now, "clock": bench.nanoseconds}
+        bench.core.arm.receive(list(JOINTS), Q.tolist(), REST.tolist(), **times)
 
 
 @pytest.mark.parametrize(("age", "word"), [(5.0, "older"), (-5.0, "newer")])
 def test_states_that_are_steadily_old_are_refused(age, word):
     bench = Bench(max_age=1.0)
     states_of_age(bench, age)
-    assert f"the stamp is 5.000 s {word} than the clock; must be at most 1" in (
-        bench.core.enable(bench.now)
-    )
+    said = f"the stamp is 5.000 s {word} than the clock; must be at most 1"
+    assert said in bench.core.enable(bench.now)
     bench = Bench(max_age=0.0)
     states_of_age(bench, age)
     assert bench.core.enable(bench.now) == ""
@@ -247,8 +244,6 @@ def test_states_that_grow_old_are_a_fault():
     assert bench.fault == "age"
 
 
-# -- joint states in several messages --------------------------------------------------------------
-
 TWO = ARM7.replace(
     "</robot>",
     """<link name="finger"><inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4"
@@ -256,10 +251,7 @@ TWO = ARM7.replace(
     link="tool"/><child link="finger"/><axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="10"
     velocity="1"/></joint></robot>""",
 )
-
-
-def gripper(bench, position=0.02):
-    return bench.send([position], [0.0], ["gripper"])
+GRIPPER = [0.02], [0.0], ["gripper"]
 
 
 @pytest.mark.long
@@ -267,39 +259,19 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench = Bench(TWO, other_joints_timeout=0.5)
     bench.send()
     assert "no valid state so far of gripper" in bench.core.enable(bench.now)
-    gripper(bench)
+    bench.send(*GRIPPER)
     bench.run(PERIOD)
     assert bench.core.enable(bench.now) == ""
     for _ in range(4):
         bench.run(0.3)
-        gripper(bench)
-    model = mbs.Model.from_urdf(TWO)
-    g = mbs.gravity_torques(model, [*Q, 0.02])
+        bench.send(*GRIPPER)
+    g = mbs.gravity_torques(mbs.Model.from_urdf(TWO), [*Q, 0.02])
     bench.run(0.45)
     assert bench.state == "enabled"
     np.testing.assert_allclose(bench.torques[-1], g[:7], atol=1e-9)
     count = len(bench.commands)
-    assert gripper(bench).command is None  # the arm's states are answered, not the gripper's
+    assert bench.send(*GRIPPER).command is None  # the arm's states are answered, not the gripper's
     assert len(bench.commands) == count
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.fault.reason.startswith("no valid state of gripper for 0.50")
-
-
-# -- settling --------------------------------------------------------------------------------------
-
-
-def test_settling_damps_the_momentum_and_fades_out():
-    bench = Bench(ramp_in_time=0.0)
-    bench.run(0.1)
-    bench.send(efforts=G.tolist())  # which show that the torques are right
-    assert bench.core.enable(bench.now) == ""
-    begin = bench.now
-    qd = 0.02 * np.arange(1.0, 8.0)
-    M = mbs.mass_matrix(MODEL, Q)
-    for seconds in (PERIOD, 0.5, 0.3):
-        bench.run(seconds, Q, qd)
-        gain = max(0.0, 1.0 - (bench.now - begin)) / 0.1
-        np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
-    bench.run(0.3, Q, qd)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)

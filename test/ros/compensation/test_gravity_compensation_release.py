@@ -7,21 +7,18 @@ gravity torques that ramp out take energy out of the arm, except for those of on
 they oppose a motion that may be over.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import deque
 
 import numpy as np
 import pytest
-from gravity_bench import MODEL, Bench
+from gravity_bench import MODEL, Bench, load
 from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("mujoco")
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.resources import robot_path
 from simulated import mujoco_arm as mujoco
@@ -30,6 +27,7 @@ BARE = mujoco.bare(robot_path("arm7"))
 STEP = 0.001
 RAMP = 0.3
 STALE = 0.05
+TIMES = {"ramp_time": RAMP, "ramp_in_time": 0.0, "stale_timeout": STALE}
 TABLE = """<robot name="table"><link name="base"/><link name="top"><inertial><mass value="1"/>
   <inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial>
   </link><joint name="axle" type="continuous"><parent link="base"/><child link="top"/>
@@ -48,9 +46,9 @@ class Loop:
         """Least and largest gravity torques since shortly before the release; None before."""
         self.recent = deque(maxlen=round(3.0 * period / STEP))
         """Gravity torques of the last three periods: states are that old when they are used."""
-        load = next(iter(bench.core.environment.loads), None)
-        robot = bench.core.arm.model
-        self.carrying = robot.with_payload(load.link, load.mass) if load else robot
+        self.carrying = bench.core.arm.model
+        for one in bench.core.environment.loads:
+            self.carrying = self.carrying.with_payload(one.link, one.mass)
         self.energy = self.most = 0.0
         """Energy put into the arm in J: now, and its maximum."""
 
@@ -103,10 +101,8 @@ class Loop:
             self.most = max(self.most, self.energy)
 
     def release(self):
-        self.envelope = (
-            np.min([0.0 * self.recent[0], *self.recent], axis=0),
-            np.max([0.0 * self.recent[0], *self.recent], axis=0),
-        )
+        torques = [0.0 * self.recent[0], *self.recent]
+        self.envelope = np.min(torques, axis=0), np.max(torques, axis=0)
 
 
 REPORTS = {
@@ -149,14 +145,9 @@ seven = functools.partial(st.lists, min_size=7, max_size=7)
 @example(
     q=[-0.995, -0.776, -0.448, 1.159, 0.0, 0.0, 0.735],
     qd=[0.086, -0.556, 0.268, -0.556, 0.333, 0.0, 0.0],
-    slowing=0.76,
-    friction=0.0,
-    mass=2.0,
-    period=0.01,
-    moment=0.18,
-    fault=("one joint less", ""),
+    slowing=0.76, friction=0.0, mass=2.0, period=0.01, moment=0.18, fault=("one joint less", ""),
     on_fault="ramp_down",
-)
+)  # fmt: skip
 def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     q, qd, slowing, friction, mass, period, moment, fault, on_fault
 ):
@@ -165,21 +156,11 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     q, qd = np.array(q), np.array(qd)
     # what no joint does faster than in its time constant, with all the others free to move
     damping = 1.0 / np.diag(mbs.inverse_mass_matrix(MODEL, q)) / slowing
-    bench = Bench(
-        damping=tuple(damping),
-        friction=(friction,) * 7,
-        friction_scale=1.0,
-        ramp_time=RAMP,
-        ramp_in_time=0.0,
-        stale_timeout=STALE,
-        max_age=0.0,
-        limit_zone=0.0,
-        on_fault=on_fault,
-    )
-    load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
-    if load:
-        bench.core.set_load(load)
-    arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))
+    given = {"damping": tuple(damping), "friction": (friction,) * 7, "friction_scale": 1.0}
+    bench = Bench(limit_zone=0.0, max_age=0.0, on_fault=on_fault, **TIMES, **given)
+    if mass:
+        bench.core.set_load(load(mass, "link7", (0.0, 0.0, 0.0)))
+    arm = mujoco.MujocoArm(BARE, mujoco.Load("link7", mass) if mass else None)
     arm.model.jnt_limited[:] = 0
     arm.place(q)
     loop = Loop(arm, bench, period)
@@ -209,6 +190,9 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     assert loop.most <= may
 
 
+LIGHT = {"inertia": 0.1, "periods": 10.0, "speed": 1.0, "period": 0.002}
+
+
 @pytest.mark.long
 @settings(max_examples=80, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
@@ -219,30 +203,14 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     period=st.sampled_from([0.002, 0.01]),
     on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
 )
-@example(fault=("none", ""), inertia=0.1, periods=10.0, speed=1.0, period=0.002, on_fault="hold")
-@example(
-    fault=("good", "disable"),
-    inertia=0.1,
-    periods=10.0,
-    speed=1.0,
-    period=0.002,
-    on_fault="ramp_down",
-)
+@example(fault=("none", ""), on_fault="hold", **LIGHT)
+@example(fault=("good", "disable"), on_fault="ramp_down", **LIGHT)
 def test_a_joint_on_a_vertical_axis_never_turns_back(
     fault, inertia, periods, speed, period, on_fault
 ):
     """The damping takes 10 periods and more to stop it, and acts for less than 5 of them."""
-    damping = inertia / (periods * period)
-    text = TABLE.format(inertia=inertia)
-    bench = Bench(
-        text,
-        joints=("axle",),
-        damping=(min(damping, 1e4),),
-        ramp_time=RAMP,
-        ramp_in_time=0.0,
-        stale_timeout=STALE,
-        on_fault=on_fault,
-    )
+    damping, text = (min(inertia / (periods * period), 1e4),), TABLE.format(inertia=inertia)
+    bench = Bench(text, joints=("axle",), damping=damping, on_fault=on_fault, **TIMES)
     arm = mujoco.MujocoArm(text)
     loop = Loop(arm, bench, period)
     arm.qd[:] = speed

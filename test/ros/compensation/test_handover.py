@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who holds the arm, whatever happens to controllers: without ROS, against ros2_control's rules."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -37,9 +35,8 @@ def pair(effort="inactive", position="active", **others):
 
 
 def chained(effort="inactive", position="active", pid="active"):
-    return Controllers(
-        efforts=(effort, *EFFORTS), positions=(position, *REFERENCES), pid=(pid, *EFFORTS)
-    )
+    two = {"efforts": (effort, *EFFORTS), "positions": (position, *REFERENCES)}
+    return Controllers(**two, pid=(pid, *EFFORTS))
 
 
 class Topic:
@@ -59,21 +56,16 @@ class Scene:
     """A robot whose states arrive, a compensator, a controller manager, and what the node does."""
 
     def __init__(self, controllers=None, holder="positions", **values):
-        given = {
-            "command_topic": "efforts/commands",
-            "position_controller": holder,
-            "ramp_in_time": 0.05,
-        }
-        self.bench = Bench(**(given | values))
+        given = {"command_topic": "efforts/commands", "position_controller": holder}
+        self.bench = Bench(**(given | {"ramp_in_time": 0.05} | values))
         self.core = self.bench.core
         self.controllers = controllers or pair()
         self.world = World(self.bench.now)
         self.manager = Manager(self.controllers, self.world)
         self.topic = Topic()
         self.log = []
-        self.handover = Handover(
-            self.core, self.manager, self.topic, lambda: self.world.now, self.log.append
-        )
+        given = self.core, self.manager, self.topic
+        self.handover = Handover(*given, lambda: self.world.now, self.log.append)
         self.silent_until = 0.0
         self.released, self.given_up = [], []
         self.each_period = lambda: None
@@ -378,12 +370,6 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     assert "no answer" in scene.enable()[1]
 
 
-def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
-    scene = Scene()
-    scene.core.forbidden = "the lifecycle state is 'inactive'"
-    assert scene.enable() == (False, "the lifecycle state is 'inactive'")
-
-
 # -- release and loss ------------------------------------------------------------------------------
 
 
@@ -570,8 +556,8 @@ class Anything:
             scene.core.arm.fail(Fault("test", "a fault"), now)
         elif event == "lose" and "efforts" in made.all:
             made.end("efforts")
-        elif event == "unload" and made.all.pop("efforts", None):
-            pass
+        elif event == "unload":
+            made.all.pop("efforts", None)
         elif event == "end chain":
             for name in self.names:
                 made.end(name)
@@ -592,9 +578,8 @@ class Anything:
         scene, now = self.scene, self.scene.world.now
         on = {event for event, end in self.ends.items() if now < end}
         scene.controllers.refusal = lambda activate: "not now" if "refuse" in on else ""
-        scene.controllers.failing = {
-            name: "inactive" for name in ("positions", "efforts") if f"fail {name}" in on
-        }
+        failing = [name for name in ("positions", "efforts") if f"fail {name}" in on]
+        scene.controllers.failing = dict.fromkeys(failing, "inactive")
         scene.controllers.stuck = {"efforts"} if "stick" in on else set()
         scene.manager.loses = 1 if "lose answers" in on else 0
         scene.manager.here = "away" not in on
@@ -630,43 +615,3 @@ def test_the_arm_is_never_without_a_holder_for_long_if_one_can_be_activated(chai
     anything.scene.run(3.0)
     # a list and a request under way when the hindrance ends may wait for their answers
     assert anything.longest <= UNHELD + 1e-9, anything.scene.log
-
-
-def test_an_arm_that_is_handed_over_and_back_does_not_move():
-    pytest.importorskip("mujoco")
-    from mbs_dynamics.resources import robot_path
-    from simulated.mujoco_arm import POSTURES, MujocoArm, bare
-
-    arm = MujocoArm(bare(robot_path("arm7")))
-    arm.place(POSTURES["arm7"])
-    arm.hold()
-    scene = Scene()
-    bench = scene.bench
-    farthest = [0.0]
-
-    def switched(activate, deactivate):
-        if activate == ["efforts"]:
-            arm.loop = None
-        elif activate == ["positions"]:
-            arm.hold()
-
-    async def motion():
-        while True:
-            await scene.world.sleep(0.002)
-            bench.now = scene.world.now
-            answer = bench.send(arm.q, arm.qd)
-            if answer.command is not None:
-                arm.command = np.array(answer.command)
-            arm.advance(0.002)
-            farthest[0] = max(farthest[0], np.abs(arm.q - POSTURES["arm7"]).max())
-
-    scene.manager.after_switch = switched
-    scene.silent_until = np.inf
-    scene.world.start(motion())
-    scene.run(0.1)
-    scene.enabled()
-    scene.run(2.0)
-    scene.disable()
-    scene.run(2.0)
-    assert scene.released
-    assert farthest[0] <= 0.02

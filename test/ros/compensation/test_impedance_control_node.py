@@ -34,8 +34,10 @@ STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in J
 class ImpedanceProcess(NodeProcess):
     """The impedance control node, of a stiffness with which it can be enabled."""
 
-    def __init__(self, **parameters):
-        super().__init__("impedance_control_node", **STIFFNESS | parameters)
+    def __init__(self, simulator, **parameters):
+        given = {"robot_description": ARM7, "command_topic": simulator.topic}
+        given |= {"namespace": simulator.namespace} | parameters
+        super().__init__("impedance_control_node", **READY | STIFFNESS | given)
 
 
 class Operator(Probe):
@@ -43,13 +45,11 @@ class Operator(Probe):
 
     def __init__(self, process, beside):
         super().__init__(process, beside)
+        publish, name = self.node.create_publisher, process.name
         self.ends = {
-            kind: self.node.create_publisher(kind, f"{process.name}/{topic}", 1)
-            for kind, topic in (
-                (JointState, "target_joint"),
-                (PoseStamped, "target_pose"),
-                (JointTrajectory, "trajectory"),
-            )
+            JointState: publish(JointState, f"{name}/target_joint", 1),
+            PoseStamped: publish(PoseStamped, f"{name}/target_pose", 1),
+            JointTrajectory: publish(JointTrajectory, f"{name}/trajectory", 1),
         }
 
     def aim(self, message, done):
@@ -71,18 +71,9 @@ def pose_message(C, frame=""):
 
 
 def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_without_a_fault(ros):
-    with (
-        SimulatorProcess(rate=250.0, **DAMPED) as simulator,
-        Watcher(simulator) as arm,
-    ):
-        given = READY | {
-            "robot_description": ARM7,
-            "command_topic": simulator.topic,
-            "link": "tool",
-            "linear_stiffness": "[150.0, 150.0, 150.0]",
-            "angular_stiffness": "[1.0, 1.0, 1.0]",
-        }
-        with ImpedanceProcess(namespace=simulator.namespace, **given) as process:
+    with SimulatorProcess(rate=250.0, **DAMPED) as simulator, Watcher(simulator) as arm:
+        given = {"linear_stiffness": [150.0] * 3, "angular_stiffness": [1.0] * 3}
+        with ImpedanceProcess(simulator, link="tool", **given) as process:
             arm.node.destroy_publisher(arm.commands)
             with Operator(process, beside=arm) as operator:
                 follow(arm, operator, process)
@@ -105,9 +96,8 @@ def follow(arm, operator, process):
     operator.enable()
     operator.aim(target, lambda: near("joint2", target.position[0]))
 
-    points = [
-        JointTrajectoryPoint(positions=list(map(float, arm.q + offset))) for offset in (0.05, -0.1)
-    ]
+    postures = (arm.q + offset for offset in (0.05, -0.1))
+    points = [JointTrajectoryPoint(positions=q.tolist()) for q in postures]
     points[1].time_from_start.sec = 1
     trajectory = JointTrajectory(joint_names=list(JOINTS), points=points)
     operator.ends[JointTrajectory].publish(trajectory)
@@ -146,17 +136,8 @@ def test_a_contact_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_pa
     row = Threshold(IMPACT, 0.0, 80.0, 0.0, 1.0)
     thresholds.write_text(thresholds_yaml(dict.fromkeys(JOINTS, row), "no recording"))
     with SimulatorProcess(**SLOW) as simulator, Watcher(simulator) as arm:
-        given = READY | {
-            "robot_description": ARM7,
-            "command_topic": simulator.topic,
-            "collision_file": thresholds,
-            "on_collision": "stop",
-            "use_sim_time": True,
-        }
-        with (
-            ImpedanceProcess(namespace=simulator.namespace, **given) as process,
-            Operator(process, beside=arm) as operator,
-        ):
+        given = {"collision_file": thresholds, "on_collision": "stop", "use_sim_time": True}
+        with ImpedanceProcess(simulator, **given) as process, Operator(process, arm) as operator:
             arm.node.destroy_publisher(arm.commands)
             collide(arm, operator)
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity torques that are added to a position loop, which goes on holding the arm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -59,9 +57,8 @@ def test_scaled_gravity_alone_is_commanded_with_all_defaults(adds):
 
 @pytest.mark.parametrize("on_fault", ON_FAULT)
 def test_a_fault_ends_the_torques_without_damping_and_without_waiting_for_a_successor(on_fault):
-    bench = Bench(
-        adds_to_position_control=True, position_controller="positions", on_fault=on_fault
-    ).enabled()
+    given = {"position_controller": "positions", "on_fault": on_fault}
+    bench = Bench(adds_to_position_control=True, **given).enabled()
     while bench.fault is None:  # one bad message counts as missing
         bench.commands.clear()
         bench.now += PERIOD

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics node as a process of its own, over DDS: each of its paths, from start to end."""
 
-from __future__ import annotations
-
 import signal
 
 import numpy as np
@@ -14,6 +12,7 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 from robots import robot
 from ros_bench import NodeProcess, Probe, jacobian_of, twist_of
+from test_dynamics_node_input import JOINTS, MODEL, QD, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -21,12 +20,8 @@ from mbs_dynamics.resources import robot_path
 pytestmark = pytest.mark.usefixtures("ros")
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
-MODEL = mbs.Model.from_urdf(ARM7)
-JOINTS = MODEL.joint_names
 PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
 TORQUES = ["gravity_torques", "bias_torques"]
-Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
-QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 

@@ -5,8 +5,6 @@
 Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")
@@ -221,13 +219,11 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
     for representation in ("hybrid", "body_fixed", "spatial"):
         bench.set(representation=representation)
         bench.send()
-        twist, com, gravity = (
-            bench.published[x][0] for x in ("twist/tool", "center_of_mass", "gravity_torques")
-        )
-        assert com.header.frame_id == "left/base_link"
         resolved = "left/tool" if representation == "body_fixed" else "left/base_link"
-        assert twist.header.frame_id == resolved
-        assert gravity.header.frame_id == "left/base_link"  # for the Effort display of RViz
+        frames = {x: bench.published[x][0].header.frame_id for x in bench.published}
+        assert frames["twist/tool"] == resolved
+        assert frames["center_of_mass"] == "left/base_link"
+        assert frames["gravity_torques"] == "left/base_link"  # for the Effort display of RViz
     model = MODEL.with_payload("tool", 1.5, (0.0, 0.02, 0.05)).loaded()
     for frame, mass in (("left/tool", 0.5), ("tool", 0.7)):
         message = InertiaStamped()
@@ -242,9 +238,6 @@ def test_frames_have_their_prefix_and_follow_the_representation(asked):
     assert bench.send() == {"gravity_torques", "twist/link7"}
     expected = mbs.gravity_torques(heavier.with_gravity((1.0, 2.0, -3.0)), Q)
     np.testing.assert_allclose(bench.torques(), expected, rtol=1e-11)
-
-
-# -- outputs on request ----------------------------------------------------------------------------
 
 
 def test_a_push_shows_and_joints_without_effort_are_said(asked):
@@ -306,12 +299,8 @@ def test_servo_goals_lead_a_trajectory_more_and_more_and_are_limited_and_reporte
     bench = asked(publish=[""], servos_file=file, **{"loads.link7": [1.0, 0.0, 0.0, 0.0]})
     arm = PositionArm.read(file, MODEL.with_payload("link7", 1.0))
     q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
-    points = [
-        JointTrajectoryPoint(
-            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
-        )
-        for k in range(3)
-    ]
+    state = {"positions": q, "velocities": qd, "accelerations": 0.0 * q}
+    points = [JointTrajectoryPoint(**state, time_from_start=Duration(sec=k)) for k in range(3)]
     trajectory = JointTrajectory(joint_names=JOINTS, points=points)
     bench.receive("dynamics_node/desired_trajectory", trajectory)
     (answer,) = bench.published["servo_trajectory"]
@@ -365,8 +354,6 @@ def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
     assert wrench.header.frame_id == model.body_names[0]
 
 
-# -- desired points --------------------------------------------------------------------------------
-
 BOTH = ("a", "b"), ("a", "b")
 SOME = ("c", "a"), ("a", "b", "c")
 MEASURED = np.array([7.0, 8.0, 9.0])
@@ -414,9 +401,6 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     rejection = answers_to(robot, names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-
-
-# -- counts, rates and latencies -------------------------------------------------------------------
 
 
 def test_counts_and_rates():

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator as a process of its own, over DDS: it falls, it is held, it is pushed and reset."""
 
-from __future__ import annotations
-
 import signal
 import time
 
@@ -27,12 +25,8 @@ pytestmark = pytest.mark.usefixtures("ros")
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 TEXT = SMOOTH.read_text(encoding="utf-8")
 START = [0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4]
-EXACT = {
-    "robot_description": SMOOTH,
-    "joint_damping": "[0.0]",
-    "initial_positions": str(START),
-    "brakes": False,
-}
+EXACT = {"robot_description": SMOOTH, "joint_damping": "[0.0]", "initial_positions": str(START)}
+EXACT |= {"brakes": False}
 
 
 def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
@@ -57,11 +51,8 @@ def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
 
         probe.until(is_held, again=hold)
         # a push shows in the speed
-        still = np.abs(probe.qd).max()
-        probe.until(
-            lambda: np.abs(probe.qd).max() > 2.0 * still + 0.5,
-            again=lambda: probe.push("link4", (40.0, 0.0, 0.0)),
-        )
+        still, push = np.abs(probe.qd).max(), lambda: probe.push("link4", (40.0, 0.0, 0.0))
+        probe.until(lambda: np.abs(probe.qd).max() > 2.0 * still + 0.5, again=push)
         # a load is taken up, and said
         probe.until(
             lambda: probe.value_of("simulation", "payloads") == "2 kg at tool",
@@ -83,10 +74,7 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
     held, clocks = mbs.gravity_torques(ARM, START), []
     given = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
     given["initial_positions"] = str(START)
-    with (
-        SimulatorProcess("-r", "/clock:=clock", **given) as process,
-        Watcher(process) as probe,
-    ):
+    with SimulatorProcess("-r", "/clock:=clock", **given) as process, Watcher(process) as probe:
         probe.node.create_subscription(Clock, "clock", clocks.append, 10)
         probe.until(lambda: len(clocks) > 20 and len(probe.states) > 50)  # nobody commands
         assert {tuple(one.position) for one in probe.states} == {tuple(START)}
@@ -100,9 +88,8 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
             lambda: "moves nothing: brakes hold the robot" in process.log,
             again=lambda: probe.push("link4", (40.0, 0.0, 0.0)),
         )
-        probe.until(
-            lambda: np.allclose(probe.tau, 0.5 * held), again=lambda: probe.effort(0.5 * held)
-        )
+        half = 0.5 * held
+        probe.until(lambda: np.allclose(probe.tau, half), again=lambda: probe.effort(half))
         probe.until(lambda: "do not carry the robot" in probe.said("input"))
         np.testing.assert_array_equal(probe.q, START)
         probe.until(
@@ -116,9 +103,8 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
 
 
 def test_after_a_stall_the_arm_is_where_its_stamps_say():
-    settings = SimulatorSettings(
-        robot_description=TEXT, joint_damping=(0.0,), initial_positions=tuple(START), brakes=False
-    )
+    given = {"joint_damping": (0.0,), "initial_positions": tuple(START), "brakes": False}
+    settings = SimulatorSettings(robot_description=TEXT, **given)
     world = World(mbs.Model.from_urdf(SMOOTH), settings)
     with SimulatorProcess(**EXACT) as simulator, Watcher(simulator) as probe:
         probe.until(lambda: len(probe.states) > 20)
