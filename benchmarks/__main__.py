@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run benchmarks by name, or all: print their tables, and keep them in benchmarks/results."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of one evaluation by every way to call it, and of several algorithms in one kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,11 +6,8 @@ The arm in MuJoCo moves from posture to posture under computed torques of a desc
 are wrong by a fifth, each up or down. Thresholds are tuned from a minute of that motion.
 """
 
-from __future__ import annotations
-
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import urdf
+from benchmarks.mechanisms import robot
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors, collision_tuning
 from mbs_dynamics.control.collision import Threshold
@@ -95,15 +92,9 @@ class Mover:
     def __init__(
         self, arm: Arm, seed: int, period: float = 0.001, fastest: float = 1.0, step: float = 0.001
     ) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)
-            self.model = model = mbs.Model.from_urdf(urdf(arm.path))
-        self.rng, self.period, self.fastest, m = (
-            np.random.default_rng(seed),
-            period,
-            fastest,
-            arm.joints,
-        )
+        self.model = model = robot(arm.path)
+        self.rng, m = np.random.default_rng(seed), arm.joints
+        self.period, self.fastest = period, fastest
         names = model.joint_names[:m]
         self.motors = Motors(table(joints=names, limits=model.effort_limits[:m]), model)
         self.middle = 0.5 * (model.lower + model.upper)[:m]

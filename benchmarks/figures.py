@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of measured ratios."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of ``suite`` for humanoids and quadrupeds on a floating base, beside Pinocchio."""
 
-from __future__ import annotations
-
-import warnings
 from collections.abc import Iterator
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import HUMANOIDS, QUADRUPEDS, urdf
+from benchmarks.mechanisms import HUMANOIDS, QUADRUPEDS, robot
 from benchmarks.report import Table
 from benchmarks.rivals import Pinocchio
 from benchmarks.suite import suite
@@ -21,6 +18,4 @@ def floating() -> Iterator[Table]:
 
 def _models() -> Iterator[tuple[str, mbs.Model]]:
     for name in (*HUMANOIDS, *QUADRUPEDS):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)
-            yield name, mbs.Model.from_urdf(urdf(name), floating_base=True)
+        yield name, robot(name, floating_base=True)

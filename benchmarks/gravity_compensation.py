@@ -5,8 +5,6 @@
 python -m benchmarks.gravity_compensation [--messages 2000] [--rounds 5] [--soak SECONDS]
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

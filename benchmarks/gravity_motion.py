@@ -9,8 +9,6 @@ spoils is repeated. Tables give medians, with extremes where they differ.
     python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -479,6 +477,7 @@ def main() -> None:
     domain = unused_domain() if options.domain is None else options.domain
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ.pop("FASTDDS_BUILTIN_TRANSPORTS", None)  # the transport is the middleware's default
     for name in options.only:
         for table in tables[name](options):
             print(table, flush=True)

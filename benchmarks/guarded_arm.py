@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of one step of an arm behind a bus of motors, by what it is doing."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

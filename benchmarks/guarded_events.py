@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import urdf
+from benchmarks.mechanisms import robot
 from benchmarks.report import Table
 from mbs_dynamics.control import laws
 from mbs_dynamics.control.faults import Doubt
@@ -99,20 +98,14 @@ class Bench:
 
     def __init__(self, name: str) -> None:
         arm, rng = ARMS[name], np.random.default_rng(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)
-            self.model = model = mbs.Model.from_urdf(urdf(arm.path))
+        self.model = model = robot(arm.path)
         order = [k for k, joint in enumerate(model.joint_names) if joint not in arm.fixed]
         self.joints = [model.joint_names[k] for k in order]
         self.fixed = arm.fixed
         self.middle = 0.5 * (model.lower + model.upper)[order]
         limits = np.array(arm.limits or model.effort_limits[order])
-        self.rows = {
-            "kp": arm.stiffness,
-            "kd": arm.damping,
-            "joints": self.joints,
-            "limits": limits,
-        }
+        self.rows = {"kp": arm.stiffness, "kd": arm.damping, "joints": self.joints}
+        self.rows["limits"] = limits
         self.postures: list[tuple[NDArray[np.float64], int, float]] = []
         """Positions, the joint that bears most of its limit, and the largest torque in N m."""
         while len(self.postures) < POSTURES:
@@ -157,11 +150,8 @@ def holder(loop: Loop) -> str:
     if loop.command.mode != "hold":
         return "torques" if loop.command.mode == "torque" else "nobody"
     doubt = loop.arm.fault.doubt if loop.arm.fault else Doubt.NOTHING
-    more = {
-        Doubt.ENCODER: "; gravity and damping at the joint",
-        Doubt.MOTOR: "; no torque at the joint",
-    }
-    return "drives" + more.get(doubt, "")
+    damps, lets_go = "; gravity and damping at the joint", "; no torque at the joint"
+    return "drives" + {Doubt.ENCODER: damps, Doubt.MOTOR: lets_go}.get(doubt, "")
 
 
 COMMANDED = ("disable", "enabled twice", "load")

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification: recordings of real arms, trials on an arm whose truth is known, and its speed."""
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

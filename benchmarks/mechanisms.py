@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mechanisms that are measured."""
 
-from __future__ import annotations
-
 import importlib.metadata
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,19 +39,12 @@ QUADRUPEDS = {
     "Solo": "solo_description/robots/solo12.urdf",
 }
 
-OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
-    "body": lambda model: leaves(model)[0],
-    "joints": lambda model: (model.joint_names[0], model.joint_names[model.n // 2]),
-    "order": lambda model: 3,
-}
-"""A value for each option that an algorithm cannot do without."""
 
-
-def robot(name: str) -> mbs.Model:
-    """Return one of ARMS or HUMANOIDS, with its base fixed and its mimic joints."""
+def robot(name: str, **options: Any) -> mbs.Model:
+    """Return a robot of :func:`urdf`, by default with its base fixed and its mimic joints."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(urdf(name))
+        return mbs.Model.from_urdf(urdf(name), **options)
 
 
 TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
@@ -74,27 +64,20 @@ def urdf(name: str) -> Path:
 def arms() -> Iterator[tuple[str, mbs.Model]]:
     """Yield the arms without fingers, as every library can have them, by name."""
     for name, tip in TIPS.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)  # of fingers that are left out
-            yield name, mbs.Model.from_urdf(urdf(name), tip=tip)
+        yield name, robot(name, tip=tip)
 
 
-def chain(n: int, *, generic: bool = True, seed: int = 0) -> mbs.Model:
+def chain(n: int) -> mbs.Model:
     """Return a random serial chain of n revolute joints about the z axes of the bodies.
 
-    Bodies have generic inertias. Placements are generic, or those of a Denavit-Hartenberg table:
-    a translation along and a rotation about x, then a translation along z.
+    Bodies have generic inertias and placements.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     homes = np.tile(np.eye(4), (n, 1, 1))
     inertias = np.empty((n, 6, 6))
     for i in range(n):
         twist, offset = rng.uniform(-2.0, 2.0, 3), rng.uniform(-0.2, 0.2, 3)
-        if generic:
-            homes[i] = se3.exp(np.concatenate([twist, offset]))
-        else:
-            along_x = se3.exp(np.array([twist[0], 0.0, 0.0, offset[0], 0.0, 0.0]))
-            homes[i] = along_x @ se3.exp(np.array([0.0, 0.0, 0.0, 0.0, 0.0, offset[1]]))
+        homes[i] = se3.exp(np.concatenate([twist, offset]))
         points = rng.normal(size=(8, 3)) * 0.1
         mass, com = float(rng.uniform(0.5, 2.0)), points.mean(axis=0)
         about = points - com
@@ -105,14 +88,10 @@ def chain(n: int, *, generic: bool = True, seed: int = 0) -> mbs.Model:
 
 
 def program(function: Callable[..., Any], model: mbs.Model, representation: str) -> Program:
-    """Return a traced algorithm, with a value from OPTIONS for each option that it needs."""
+    """Return a traced algorithm, of the first leaf if it is about one body."""
     made = algorithm_of(function)
-    options = {
-        name: OPTIONS[name](model) if default is inspect.Parameter.empty else default
-        for name, default in made.options.items()
-    }
-    if "representation" in options:
-        options["representation"] = representation
+    given = {"body": leaves(model)[0], "representation": representation}
+    options = made.options | {name: given[name] for name in given if name in made.options}
     return made.program(model, made.required, options)
 
 

@@ -2,27 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that commands an arm, and the arm in MuJoCo, in two processes connected by DDS.
 
-The arm's process publishes joint_states at 500 Hz from a simulation in real time, and applies the
-commands like a forward_command_controller: the latest one, indefinitely. Its actions are scripted
-through :class:`Rig` in the measuring process, which does not use ROS.
+The arm is a process of :mod:`benchmarks.arm_node`. Both are scripted through :class:`Rig`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import math
+import multiprocessing
 import os
-import pickle
-import queue
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.arm_node import arm_process, urgent
 from benchmarks.records import Record
 from mbs_dynamics.control.period.evidence import WATCHED
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
@@ -39,15 +32,6 @@ DEFAULTS = GravityCompensationSettings()
 
 ANNOUNCED = 3.0
 """Seconds after which a load is announced again that torques do not show."""
-
-PERIOD = 0.002
-"""Seconds between joint states."""
-
-LATE = 0.01
-"""Seconds that the simulation catches up after a pause of the machine; it leaves out the rest."""
-
-KEPT = 30.0
-"""Seconds of motion that are kept."""
 
 TIMEOUT = 90.0
 """Seconds to wait for what must come; nothing is measured by it."""
@@ -59,317 +43,7 @@ PAUSE, NEAR = 0.02, 0.1
 """Seconds without joint states, or without an answer to them, that spoil a trial, and how near to
 an event that must be."""
 
-UNSHARED = ("FASTDDS_BUILTIN_TRANSPORTS",)
-"""Variables of the environment that are left out: the transport is the middleware's default."""
-
-
-# -- the process of the arm ------------------------------------------------------------------------
-
-
-class ArmNode:
-    """The arm and its driver. Methods are called by name, see :meth:`Rig.do`."""
-
-    def __init__(
-        self, namespace: str, node: str, text: str, arm: Mapping[str, Any], imu: str = ""
-    ) -> None:
-        import rclpy
-        from geometry_msgs.msg import InertiaStamped, PoseStamped, Vector3Stamped
-        from lifecycle_msgs.srv import ChangeState
-        from rclpy.executors import SingleThreadedExecutor
-        from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
-        from sensor_msgs.msg import Imu, JointState
-        from std_msgs.msg import Bool, Float64MultiArray, String
-        from std_srvs.srv import SetBool, Trigger
-
-        self.arm = MujocoArm(text, **arm)
-        self.node = rclpy.create_node(
-            "arm", namespace=namespace, start_parameter_services=False, enable_rosout=False
-        )
-        self.executor = SingleThreadedExecutor()
-        self.executor.add_node(self.node)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        publisher, client = self.node.create_publisher, self.node.create_client
-        self._joint_states = publisher(JointState, "joint_states", qos_profile_sensor_data)
-        self._description = publisher(String, "robot_description", latched)
-        self._payload = publisher(InertiaStamped, f"{node}/payload", 1)
-        self._gravity = publisher(Vector3Stamped, f"{node}/gravity", 1)
-        self._target_joint = publisher(JointState, f"{node}/target_joint", 1)
-        self._target_pose = publisher(PoseStamped, f"{node}/target_pose", 1)
-        self._imu = publisher(Imu, "imu", qos_profile_sensor_data) if imu else None
-        self._felt = Imu()
-        self._felt.header.frame_id = imu
-        self._felt.linear_acceleration.z = 9.81
-        self._rival: Any = None
-        self._clients = {
-            "enable": client(SetBool, f"{node}/enable"),
-            "clear": client(Trigger, f"{node}/clear"),
-            "change_state": client(ChangeState, f"{node}/change_state"),
-        }
-        self.node.create_subscription(Float64MultiArray, "commands", self._on_command, 10)
-        self.node.create_subscription(Bool, f"{node}/enabled", self._on_enabled, latched)
-        self._message = JointState()
-        self._faults: dict[str, Any] = {}
-        self._stamp = 0
-        self._futures: list[Any] = []
-        self._enabled: bool | None = None
-        self._arrivals = 0
-        self._rows: deque[tuple[Any, ...]] = deque(maxlen=round(KEPT / PERIOD))
-        self._on_first: list[tuple[str, tuple[Any, ...]]] = []
-        self.ended = False
-        self.describe(text)
-
-    # -- subscriptions ----------------------------------------------------------------------------
-
-    def _on_command(self, message: Any) -> None:
-        self._arrivals += 1
-        self.arm.command = np.array(message.data)
-        while self._on_first:
-            name, args = self._on_first.pop()
-            getattr(self, name)(*args)
-
-    def _on_enabled(self, message: Any) -> None:
-        self._enabled = message.data
-
-    # -- commands --------------------------------------------------------------------------------
-
-    def motion(self, name: str, *args: Any) -> Any:
-        """Call a method of the arm."""
-        return getattr(self.arm, name)(*args)
-
-    def inject(self, kind: str, *about: Any) -> None:
-        """Send joint states with a fault from now on, see :meth:`_spoil`."""
-        self._faults[kind] = about
-
-    def heal(self) -> None:
-        """Send joint states as they are."""
-        self._faults.clear()
-        if self._rival is not None:
-            self.node.destroy_publisher(self._rival)
-            self._rival = None
-
-    def tidy(self) -> None:
-        """Collect garbage, which pauses this process; it is not collected at other times."""
-        gc.collect()
-
-    def describe(self, text: str) -> None:
-        from std_msgs.msg import String
-
-        self._description.publish(String(data=text))
-
-    def payload(self, link: str, mass: float) -> None:
-        from geometry_msgs.msg import InertiaStamped
-
-        message = InertiaStamped()
-        message.header.frame_id = link
-        message.inertia.m = mass
-        self._payload.publish(message)
-
-    def gravity(self, x: float, y: float, z: float) -> None:
-        from geometry_msgs.msg import Vector3Stamped
-
-        message = Vector3Stamped()
-        message.vector.x, message.vector.y, message.vector.z = x, y, z
-        self._gravity.publish(message)
-
-    def target_joint(self, name: str, position: float, velocity: float | None = None) -> None:
-        """Send impedance control a position of one joint, and the velocity of it there."""
-        from sensor_msgs.msg import JointState
-
-        given = [] if velocity is None else [velocity]
-        self._target_joint.publish(JointState(name=[name], position=[position], velocity=given))
-
-    def target_pose(self, frame: str, x: float, y: float, z: float) -> None:
-        """Send impedance control a position of its link, upright."""
-        from geometry_msgs.msg import PoseStamped
-
-        message = PoseStamped()
-        message.header.frame_id = frame
-        position = message.pose.position
-        position.x, position.y, position.z = x, y, z
-        self._target_pose.publish(message)
-
-    def rival(self) -> None:
-        """Advertise commands, as somebody else would who controls the arm."""
-        from std_msgs.msg import Float64MultiArray
-
-        self._rival = self.node.create_publisher(Float64MultiArray, "commands", 1)
-
-    def signal(self, process: int, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, number)
-
-    def then(self, name: str, *args: Any) -> None:
-        """Call a method of this object with the first command that arrives from now on."""
-        self._on_first.append((name, args))
-
-    def ready(self, service: str) -> bool:
-        return bool(self._clients[service].service_is_ready())
-
-    def enable(self, on: bool) -> int:
-        """Call the service; return the number to ask for its answer with."""
-        from std_srvs.srv import SetBool
-
-        return self._call("enable", SetBool.Request(data=on))
-
-    def clear(self) -> int:
-        from std_srvs.srv import Trigger
-
-        return self._call("clear", Trigger.Request())
-
-    def transition(self, label: str) -> int:
-        from lifecycle_msgs.msg import Transition
-        from lifecycle_msgs.srv import ChangeState
-
-        request = ChangeState.Request(transition=Transition(label=label))
-        return self._call("change_state", request)
-
-    def _call(self, service: str, request: Any) -> int:
-        self._futures.append(self._clients[service].call_async(request))
-        return len(self._futures) - 1
-
-    def answer(self, number: int) -> tuple[bool, str] | None:
-        """Return success and message of a call; None while there is no answer."""
-        future = self._futures[number]
-        if not future.done():
-            return None
-        response = future.result()
-        return response.success, getattr(response, "message", "")
-
-    def status(self) -> dict[str, Any]:
-        """Return what ~/enabled said last, and how far commands are from gravity's torques."""
-        short = np.abs(self.arm.command - self.arm.statics.gravity(self.arm.q)).max()
-        return {
-            "enabled": self._enabled,
-            "short": float(short),
-            "torque": float(np.abs(self.arm.command).max()),
-            "arrivals": self._arrivals,
-        }
-
-    def rows(self, since: float) -> list[tuple[Any, ...]]:
-        """Return the motion since a time of the clock of the machine."""
-        return [row for row in self._rows if row[0] >= since]
-
-    def end(self) -> None:
-        self.ended = True
-
-    # -- in real time ------------------------------------------------------------------------------
-
-    def run(self, requests: queue.Queue[Any], reply: Callable[[Any], None]) -> None:
-        """Simulate and publish until asked to end."""
-        due = time.monotonic()
-        while not self.ended:
-            with contextlib.suppress(queue.Empty):
-                self._serve(requests.get_nowait(), reply)
-            self.arm.advance(PERIOD)
-            arm = self.arm
-            sample = (arm.data.time, arm.q.copy(), arm.qd.copy(), arm.exerted.copy())
-            self._publish()
-            self._rows.append((time.monotonic(), *sample, self._arrivals))
-            due = max(due + PERIOD, time.monotonic() - LATE)
-            self.executor.spin_once(timeout_sec=0.0)
-            while (left := due - time.monotonic()) > 0.0:
-                self.executor.spin_once(timeout_sec=left)
-
-    def _serve(self, calls: Any, reply: Callable[[Any], None]) -> None:
-        now = time.monotonic()
-        try:
-            reply((now, [getattr(self, name)(*args) for name, *args in calls]))
-        except Exception as error:
-            reply(error)
-
-    def _publish(self) -> None:
-        if self._imu is not None and "imu_silence" not in self._faults:
-            stamp = self._felt.header.stamp
-            stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
-            self._felt.linear_acceleration.x = math.nan if "imu_nan" in self._faults else 0.0
-            self._imu.publish(self._felt)
-        if "silence" in self._faults:
-            return
-        message, arm = self._message, self.arm
-        message.name = list(arm.names)
-        message.position, message.velocity = arm.q.tolist(), arm.qd.tolist()
-        message.effort = arm.exerted.tolist()
-        stamp = time.time_ns()
-        if self._faults:
-            stamp = self._spoil(message, stamp)
-        self._stamp = stamp
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
-        self._joint_states.publish(message)
-
-    def _spoil(self, message: Any, stamp: int) -> int:
-        """Change a message as the faults in force say; return its stamp."""
-        for kind, about in list(self._faults.items()):
-            match kind, *about:
-                case "stamp_back", seconds:
-                    stamp -= int(1e9 * seconds)
-                case ("stamp_zero",):
-                    stamp = 0
-                case ("stamp_repeated",):
-                    stamp = self._stamp
-                case "missing", k:
-                    for values in (message.name, message.position, message.velocity):
-                        del values[k]
-                    del message.effort[k]
-                case "twice", k:
-                    message.name[k] = message.name[k - 1]
-                case ("longer",):
-                    message.position.append(0.0)
-                case "position", k, value:
-                    message.position[k] = value
-                case "offset", k, value:
-                    message.position[k] += value
-                case "velocity", k, value:
-                    message.velocity[k] = value
-                case "glitch", k, value:
-                    message.velocity[k] = value
-                    del self._faults[kind]
-                case ("stuck",):
-                    message.velocity = [0.0] * len(message.velocity)
-                case ("no_velocity",):
-                    message.velocity = []
-                case ("imu_silence" | "imu_nan",):
-                    pass
-                case _:
-                    raise ValueError(f"no fault {kind!r} with {about!r}")
-        return stamp
-
-
-def arm_process() -> None:
-    """Run an arm: what to simulate and what to do comes on standard input, pickled."""
-    import rclpy
-    from rclpy.signals import SignalHandlerOptions
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that measures ends this one
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    about = pickle.load(sys.stdin.buffer)
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node = ArmNode(**about)
-    gc.disable()
-    requests: queue.Queue[Any] = queue.Queue()
-
-    def read() -> None:
-        with contextlib.suppress(EOFError):
-            while True:
-                requests.put(pickle.load(sys.stdin.buffer))
-        requests.put([("end",)])
-
-    def reply(what: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            pickle.dump(what, replies)
-            replies.flush()
-
-    threading.Thread(target=read, daemon=True).start()
-    node.run(requests, reply)
-    rclpy.try_shutdown()
-
-
-# -- the process that measures ---------------------------------------------------------------------
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of both processes."""
-    return {name: value for name, value in os.environ.items() if name not in UNSHARED}
+PROCESSES = multiprocessing.get_context("spawn")
 
 
 class Motion(NamedTuple):
@@ -429,19 +103,14 @@ class Rig:
             **({"use_imu": "true"} if imu else {}),
             **parameters,
         }
-        self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115
-        self._arm = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.mujoco_over_dds"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            cwd=Path(__file__).parents[1],
-            env=environment(),
-            preexec_fn=urgent,
-        )
+        self._log = tempfile.NamedTemporaryFile("a+", suffix=".log")  # noqa: SIM115
         about = {"namespace": self.namespace, "text": text, "arm": dict(arm or {}), "imu": imu}
         about["node"] = f"{self.namespace}/{executable}"
-        self._send(about)
+        self._connection, theirs = PROCESSES.Pipe()
+        given = theirs, self._log.name, about
+        self._arm = PROCESSES.Process(target=arm_process, args=given, daemon=True)
+        self._arm.start()
+        theirs.close()
         self.load: Load | None = (arm or {}).get("load")
         self.node: subprocess.Popen[bytes] | None = None
         self.start()
@@ -472,7 +141,6 @@ class Rig:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             cwd=Path(__file__).parents[1],
-            env=environment(),
             start_new_session=True,
             preexec_fn=urgent,
         )
@@ -492,13 +160,9 @@ class Rig:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        assert self._arm.stdin is not None
-        self._arm.stdin.close()
-        try:
-            self._arm.wait(10.0)
-        except subprocess.TimeoutExpired:
-            self._arm.kill()
-            self._arm.wait()
+        self._connection.close()
+        self._arm.join(10.0)
+        self._arm.kill()
         self._log.close()
 
     @property
@@ -506,22 +170,16 @@ class Rig:
         """Log of both processes."""
         return Path(self._log.name).read_text(encoding="utf-8")
 
-    def _send(self, what: Any) -> None:
-        assert self._arm.stdin is not None
-        pickle.dump(what, self._arm.stdin)
-        self._arm.stdin.flush()
-
     def do(self, *calls: tuple[Any, ...]) -> tuple[float, list[Any]]:
         """Call methods of ArmNode, all between the same two joint states.
 
         Each call is a name followed by arguments. Return the time of the clock of the machine, and
         the results.
         """
-        self._send(calls)
-        assert self._arm.stdout is not None
         try:
-            answer = pickle.load(self._arm.stdout)
-        except EOFError:
+            self._connection.send(calls)
+            answer = self._connection.recv()
+        except (EOFError, ConnectionError):
             raise RuntimeError(f"the arm's process has ended\n{self.log}") from None
         if isinstance(answer, Exception):
             raise answer
@@ -662,13 +320,3 @@ def pause(record: Record, enabled: bool) -> str:
         gap = float(np.diff([*heard, record.t[record.at]]).max(initial=0.0 if len(heard) else NEAR))
         return f"no commands for {gap:.3f} s" if gap > PAUSE else ""
     return ""
-
-
-def urgent() -> None:
-    """Run this process before others, where that is permitted."""
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)
-
-
-if __name__ == "__main__":
-    arm_process()

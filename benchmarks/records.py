@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of the motion of an arm in MuJoCo, and energies of arms that are let go."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

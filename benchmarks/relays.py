@@ -7,8 +7,6 @@ relay answers with ready messages of the same types and sizes. Node and relay ar
 restarted for each round, because the times depend on the cores that they run on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, and the conditions under which they were measured."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

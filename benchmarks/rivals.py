@@ -7,8 +7,6 @@ results. Algorithms without a counterpart have no entry. Each call returns the r
 if it is an array, so that it can be compared before it is timed.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated steps per second of one arm and of a batch, compared with MuJoCo's rollout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -18,11 +15,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, median, ratio
-from mbs_dynamics.integrate import (
-    JointForces,
-    Stepper,
-    simulate,
-)
+from mbs_dynamics.integrate import JointForces, Stepper, simulate
 from mbs_dynamics.model.joints import Connection, joint
 
 ARMS = {
@@ -67,7 +60,7 @@ def simulation() -> Iterator[Table]:
     """Yield the table of the compiled loops, and those of whole simulations."""
     table = Table("Open-loop steps, compared with MuJoCo's rollout", COLUMNS, note=NOTE)
     for name, file in ARMS.items():
-        model, theirs = mbs.Model.from_urdf(urdf(file)), _mujoco(urdf(file))
+        model, theirs = mbs.Model.from_urdf(urdf(file)), _mujoco_model(urdf(file).read_text())
         for method, integrator in INTEGRATORS.items():
             theirs.opt.integrator = integrator
             for members, steps in ((1, SINGLE_STEPS), (MEMBERS, BATCH_STEPS)):
@@ -100,16 +93,8 @@ def _row(
         ROUNDS,
     )
     ours = median(taken["ours"])
-    return [
-        name,
-        method,
-        members,
-        ours,
-        1e6 / ours,
-        1e6 * STEP / ours,
-        median(taken["mujoco"]),
-        ratio(taken["mujoco"], taken["ours"]),
-    ]
+    speeds = [ours, 1e6 / ours, 1e6 * STEP / ours, median(taken["mujoco"])]
+    return [name, method, members, *speeds, ratio(taken["mujoco"], taken["ours"])]
 
 
 def _whole() -> Table:
@@ -183,10 +168,8 @@ def _without_coordinates() -> Table:
     text = re.sub(r"(<robot\b[^>]*>)", r'\1<link name="world"/>', text, count=1)
     theirs = _mujoco_model(text)
     theirs.opt.integrator = INTEGRATORS["rk4"]
-    data, size = (
-        mujoco.MjData(theirs),
-        mujoco.mj_stateSize(theirs, mujoco.mjtState.mjSTATE_FULLPHYSICS),
-    )
+    data = mujoco.MjData(theirs)
+    size = mujoco.mj_stateSize(theirs, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     states = np.zeros((MEMBERS, size))
     states[:, 1 + 3] = 1.0  # the quaternion
     states[:, 8 : 8 + robot.n - 6] = joints
@@ -209,11 +192,6 @@ def _without_coordinates() -> Table:
         beside = ratio(taken["mujoco"], taken["ours"]) if "mujoco" in taken else ""
         table.rows.append([name, ours, 1e6 * STEP / ours, beside])
     return table
-
-
-def _mujoco(file: Path) -> Any:
-    """MuJoCo's model of a URDF file; see :func:`_mujoco_model`."""
-    return _mujoco_model(file.read_text())
 
 
 def _mujoco_model(text: str) -> Any:

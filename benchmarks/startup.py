@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a fresh process to the compiled kernels of the dynamics node, and where the time goes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -7,10 +7,7 @@ library builds its mechanism from one model, without mimic joints, and results a
 anything is timed.
 """
 
-from __future__ import annotations
-
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import thread_time
 from types import MappingProxyType
@@ -21,7 +18,7 @@ from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
 from benchmarks.figures import draw_ratios
-from benchmarks.mechanisms import HUMANOIDS, arms, chain, urdf
+from benchmarks.mechanisms import HUMANOIDS, arms, chain, robot
 from benchmarks.report import RESULTS, Table
 from benchmarks.rivals import LIBRARIES, NOTES, Pinocchio
 from benchmarks.timing import Call, interleaved, median, ratio
@@ -132,10 +129,8 @@ def suite(
 
 def _models() -> Iterator[tuple[str, mbs.Model]]:
     yield from arms()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        for name in HUMANOIDS:
-            yield name, mbs.Model.from_urdf(urdf(name))
+    for name in HUMANOIDS:
+        yield name, robot(name)
     for n in LENGTHS:
         yield f"chain of {n}", chain(n)
 
@@ -170,16 +165,9 @@ def _one_state(
         by_library = {key: ratio(taken[key], taken["ours"]) for key in calls}
         for key, gain in by_library.items():
             gains[key][subject.label] = gain
-        table.rows.append(
-            [
-                subject.label,
-                kernel.operations.total,
-                1e3 * seconds,
-                median(taken["ours"]),
-                median(taken[Pinocchio.name]),
-                *(by_library.get(key) for key in others),
-            ]
-        )
+        times = [1e3 * seconds, median(taken["ours"]), median(taken[Pinocchio.name])]
+        compared = [by_library.get(key) for key in others]
+        table.rows.append([subject.label, kernel.operations.total, *times, *compared])
     return table, gains
 
 
@@ -268,18 +256,10 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
             ways["api"] = Call(parallel[subject.label], evaluations=STATES)
         taken = interleaved(ways, rounds=11)
         gains[subject.label] = ratio(taken["loop"], taken["ours"])
-        table.rows.append(
-            [
-                subject.label,
-                median(taken["ours"]),
-                median(taken["loop"]),
-                median(taken["not stored"]),
-                median(taken["api"]) if "api" in taken else None,
-                median(taken["write"]),
-                gains[subject.label],
-                ratio(taken["api"], taken["ours"]) if "api" in taken else None,
-            ]
-        )
+        shown = ("ours", "loop", "not stored", "api", "write")
+        times = [median(taken[way]) if way in taken else None for way in shown]
+        api = ratio(taken["api"], taken["ours"]) if "api" in taken else None
+        table.rows.append([subject.label, *times, gains[subject.label], api])
     return table, gains
 
 

@@ -5,8 +5,6 @@
 The CPU time of the thread is measured, so that other processes disturb less.
 """
 
-from __future__ import annotations
-
 import random
 import time
 import timeit

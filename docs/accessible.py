@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages for keyboards and screen readers: what Sphinx and the theme leave out."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

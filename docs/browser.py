@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless browser, for pictures, tests and benchmarks of pages."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

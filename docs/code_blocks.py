@@ -6,8 +6,6 @@ A code block after ``<!-- clone: TARGET -->`` begins with the command that clone
 TARGET, where the address of the repository is known.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

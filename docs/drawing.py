@@ -6,8 +6,6 @@ They are drawn by the programs in examples/, and by the pages whose code ends in
 ``figure.savefig(...)``. Diagrams are recoloured. Pages name the light ones.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formulas as MathML, which browsers display without scripts; their font is in _static."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types in the signatures of the reference, by the names that readers know."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

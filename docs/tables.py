@@ -6,8 +6,6 @@
 of all pages; a test compares.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterable

@@ -8,8 +8,6 @@ python -m docs.view_pictures [FOLDER]     writes view_*.png and view_film.gif th
 Needs the extras `view` and `test` (playwright, example-robot-data), and Chromium or Chrome.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import warnings

@@ -15,8 +15,6 @@ of the drives are attributes: ``command_factor``, ``feedback_factor``, ``encoder
 after ``timeout`` the drives do what ``when_silent`` of the table says.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 

@@ -5,8 +5,6 @@
 It does not use ROS. Benchmarks and tests of gravity compensation share it.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ A mutant replaces one text, which a file must contain exactly once, in a copy of
 runs tests of that file. It survives if they pass. The tests run without a mutant first.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

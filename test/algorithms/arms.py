@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three arms for the tests of inverse kinematics, with Pinocchio's numbers, and a planar one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,7 +11,8 @@ import pytest
 from cases import mostly_slow
 from mechanisms import rotation
 from robots import robot
-from urdf_reference import chain, load, pin_positions
+from twins import Twin
+from urdf_reference import chain, load
 
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.resources import robot_path
@@ -39,28 +38,21 @@ class Pinocchio:
     """Pinocchio's poses and Jacobians of the hand of an arm, for our coordinates."""
 
     def __init__(self, name):
-        self.names = model_of(name).joint_names
-        self.model = pin.buildModelFromUrdf(str(path_of(name)))
-        self.data = self.model.createData()
-        self.frame = self.model.getFrameId(ARMS[name], pin.BODY)
-        joints = [self.model.joints[self.model.getJointId(joint)] for joint in self.names]
-        self.columns = [joint.idx_v for joint in joints]
-
-    def position(self, q):
-        return pin_positions(self.model, dict(zip(self.names, q, strict=True)))
+        self.twin = Twin(model_of(name), pin.buildModelFromUrdf(str(path_of(name))))
+        self.frame = self.twin.frame(ARMS[name])
 
     def poses(self, q):
-        found = []
+        found, t = [], self.twin
         for each in np.reshape(q, (-1, np.shape(q)[-1])):
-            pin.framesForwardKinematics(self.model, self.data, self.position(each))
-            found.append(self.data.oMf[self.frame].homogeneous)
+            pin.framesForwardKinematics(t.pin, t.data, t.q(each))
+            found.append(t.data.oMf[self.frame].homogeneous)
         return np.array(found).reshape(*np.shape(q)[:-1], 4, 4)
 
     def jacobian(self, q, representation="body_fixed"):
         """Angular rows first."""
-        local, data = LOCAL[representation], self.model.createData()
-        J = pin.computeFrameJacobian(self.model, data, self.position(q), self.frame, local)
-        return J[[3, 4, 5, 0, 1, 2]][:, self.columns]
+        t, local = self.twin, LOCAL[representation]
+        J = pin.computeFrameJacobian(t.pin, t.pin.createData(), t.q(q), self.frame, local)
+        return J[[3, 4, 5, 0, 1, 2]] @ t.T
 
 
 def reachable(model, count, seed):

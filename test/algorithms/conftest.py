@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests of algorithms."""
 
-from __future__ import annotations
-
 import pytest
 
 

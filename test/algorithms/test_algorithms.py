@@ -8,8 +8,6 @@ are theorems of mechanics. Rates along a motion are exact: the equations themsel
 with truncated Taylor series of numbers.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +17,6 @@ from reference import Reference, assert_close, twist, upper_factor
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.factorization import factorize
-from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
@@ -107,13 +104,6 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
-def rate_of(function, model, *motion, **options):
-    """The time derivative of a function of q, or of q and qd, along q, qd, qdd."""
-    arguments = [series_of(motion[k : k + 2]) for k in range(len(motion) - 1)]
-    value = function(Tree(model), *arguments, **options)
-    return np.asarray(derivative_of(value, 1), dtype=float)
-
-
 @with_auto
 @every_mechanism
 def test_mass_matrix_and_its_inverse(name, representation):
@@ -171,19 +161,6 @@ def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
         assert_close(back, tau, 1e-10, method)
 
 
-@with_auto
-@every_mechanism
-def test_energies(name, representation):
-    mechanism, q, qd, *_, reference = state(name)
-    model = mechanism.model
-    T = mbs.kinetic_energy(model, q, qd, representation=representation)
-    assert_close(T, 0.5 * qd @ reference.mass_matrix() @ qd)
-    coms = [(reference.C[i] @ [*com, 1.0])[:3] for i, com in enumerate(mechanism.coms)]
-    assert_close(mbs.potential_energy(model, q), -mechanism.masses @ coms @ mechanism.gravity)
-    center = mechanism.masses @ coms / mechanism.masses.sum()
-    assert_close(mbs.center_of_mass(model, q), center)
-
-
 @every_mechanism
 def test_momenta_are_wrenches_in_all_representations(name):
     mechanism, q, qd, *_, reference = state(name)
@@ -195,19 +172,3 @@ def test_momenta_are_wrenches_in_all_representations(name):
         assert_close(found, mbs.convert_wrench(body_fixed, C, source="body_fixed", target=target))
         twists = mbs.twists(model, q, qd, representation=target)
         assert_close(0.5 * np.sum(found * twists), mbs.kinetic_energy(model, q, qd))
-
-
-@every_mechanism
-def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
-    """Of every body: what its own joint transmits, less what it passes on, gravity, and loads."""
-    mechanism, q, qd, qdd, loads, reference = state(name)
-    model = mechanism.model
-    spatial = {"representation": "spatial"}
-    W = mbs.joint_wrenches(model, q, qd, qdd, loads, **spatial)
-    rate = rate_of(mbs.momenta, model, q, qd, qdd, **spatial)
-    for i in range(model.nb):
-        weight = mechanism.masses[i] * mechanism.gravity
-        arm = (reference.C[i] @ [*mechanism.coms[i], 1.0])[:3]
-        acting = W[i] + loads[i] + [*np.cross(arm, weight), *weight]
-        acting -= sum(W[k] for k, p in enumerate(mechanism.parents) if p == i)
-        assert_close(rate[i], acting, what=model.body_names[i])

@@ -6,10 +6,7 @@ The reference is the equations of the very model, evaluated with NumPy: neither 
 equivalent model. That the equations are right is tested against Pinocchio and definitions.
 """
 
-from __future__ import annotations
-
 import inspect
-import warnings
 from functools import cache, lru_cache
 
 import numpy as np
@@ -51,9 +48,7 @@ def model_of(name):
         return arm.with_armature({"joint2": 0.3})
     if not name.endswith("urdf"):
         return tree("mimics") if name == "mimics" else mixed(1).model
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(robot(name), floating_base=True)
+    return load(robot(name), floating_base=True)
 
 
 def values(model):

@@ -7,7 +7,7 @@ import pytest
 from reference import assert_close
 
 from mbs_dynamics.algorithms.coriolis import Gyration
-from mbs_dynamics.lie.se3 import Ad, ad, exp, inverse
+from mbs_dynamics.lie.se3 import Ad, InverseAdjoint, ad, exp, inverse
 from mbs_dynamics.lie.so3 import hat
 from mbs_dynamics.model.inertia import Inertia
 
@@ -33,7 +33,7 @@ def matrix(B):
 def test_the_gyration_is_the_sum_over_particles(seed):
     """(1), (2), and the two statements that follow: the velocity wrench, and the rate of M."""
     masses, places, M = particles(seed)
-    V = np.random.default_rng(seed + 10).normal(size=6)
+    V, Y, X = np.random.default_rng(seed + 10).normal(size=(3, 6))
     B, rate = np.zeros((6, 6)), np.zeros((6, 6))
     for m, x in zip(masses, places, strict=True):
         u = V[3:] + np.cross(V[:3], x)
@@ -41,8 +41,14 @@ def test_the_gyration_is_the_sum_over_particles(seed):
         B[3:, :3] -= m * hat(u)
         turning = -(hat(u) @ hat(x) + hat(x) @ hat(u))
         rate += m * np.block([[turning, hat(u)], [-hat(u), np.zeros((3, 3))]])
-    found = matrix(Gyration.of(M, V))
+    gyration = Gyration.of(M, V)
+    found = matrix(gyration)
     assert_close(found, B)
+    assert_close([*gyration.transposed(Y), 0.0, 0.0, 0.0], B.T @ Y)
+    C = exp(X)
+    carry = np.linalg.inv(Ad(C))
+    moved = gyration.carried(InverseAdjoint(C[:3, :3], C[:3, 3]))
+    assert_close(matrix(moved), carry.T @ B @ carry)
     assert_close(found + found.T, rate)
     assert_close(found @ V, -ad(V).T @ (M @ V))
 

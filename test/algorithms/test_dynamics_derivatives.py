@@ -9,8 +9,6 @@ reference.py, which share nothing with the package. Pinocchio's derivatives are 
 test_joints.py.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -46,12 +44,8 @@ def state(name):
 
 def gradients(function, model, arrays, wrenches, **options):
     """The derivatives (n, n) of a function of three arrays (n,) by each of them."""
-    tree = Tree(model)
-    if wrenches is None:
-        options["representation"] = "hybrid"
-    else:
-        options["representation"] = "body_fixed"
-    found = []
+    tree, found = Tree(model), []
+    options["representation"] = "hybrid" if wrenches is None else "body_fixed"
     for k in range(3):
         columns = []
         for unit in np.eye(model.n):

@@ -2,18 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists and Jacobians in any frames, against velocities of points on random mechanisms."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, axial
-from robots import all_files, robot
 from test_algorithms import POSITIONS
-from twins import fixed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.frames import (
@@ -72,8 +67,10 @@ def test_twist_of_any_body_relative_to_any_measured_and_resolved_anywhere(name, 
     mechanism = MECHANISMS[name]
     rng = np.random.default_rng(5)
     q, qd = POSITIONS[where](rng, mechanism.n), rng.uniform(-2.0, 2.0, mechanism.n)
-    motion, model = Motion(mechanism, q, qd), mechanism.model
-    for i, l, j, k in some(model.body_names, 8, len(name)):
+    motion, S = Motion(mechanism, q, qd), pose(rng)
+    model = mechanism.model.with_frame("link", "body1", S)
+    motion.C["link"], motion.Cd["link"] = motion.C["body1"] @ S, motion.Cd["body1"] @ S
+    for i, l, j, k in some([*model.frames], 12, len(name)):
         frames = {"relative_to": l, "measured_at": j, "resolved_in": k}
         expected = motion.twist(i, l, j, k)
         V = relative_twist(model, q, qd, i, **frames)
@@ -99,30 +96,6 @@ def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body
         assert_close(V, to_j @ V_spatial[i] - V_body[j], 1e-12)
 
 
-@pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
-@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-def test_links_of_a_real_robot_against_pinocchio():
-    """Also links that are merged into bodies, with frames of their own, and links on the ground."""
-    t = fixed(robot("panda.urdf"))
-    model, (q, qd, _), (pin_q, pin_qd, _) = t.model, *t.state(10)
-    pin.forwardKinematics(t.pin, t.data, pin_q, pin_qd)
-    pin.updateFramePlacements(t.pin, t.data)
-    links = list(model.frames)
-    merged = [link for link in links if link not in model.body_names]
-    rng = np.random.default_rng(10)
-    chosen = [*(rng.choice(links, 8) for _ in range(3)), rng.choice(merged, 8)]
-    for i, l, j, k in zip(*(map(str, x) for x in chosen), strict=True):
-        spatial = [pin.getFrameVelocity(t.pin, t.data, t.frame(link), pin.WORLD) for link in (i, l)]
-        at, axes = (t.data.oMf[t.frame(link)] for link in (j, k))
-        difference = at.actInv(spatial[0] - spatial[1])
-        turn = axes.rotation.T @ at.rotation
-        expected = np.concatenate([turn @ difference.angular, turn @ difference.linear])
-        frames = {"relative_to": l, "measured_at": j, "resolved_in": k}
-        assert_close(relative_twist(model, q, qd, i, **frames), expected, 1e-12, (i, frames))
-        J = relative_jacobian(model, q, i, **frames)
-        assert_close(J @ qd, expected, 1e-12, (i, frames))
-
-
 def reframed(mechanism, S_body, S_inertial):
     """The model of a mechanism with other frames on its bodies and another inertial frame."""
     homes, screws, inertias = [], [], []
@@ -136,6 +109,15 @@ def reframed(mechanism, S_body, S_inertial):
     return mbs.Model.from_screws(mechanism.parents, homes, screws, inertias, frame="body_fixed")
 
 
+def assert_changed(D, model, other, q, qd, representation):
+    """Check that D (nb, 6, 6) takes twists, and its last matrix Jacobians, to another model's."""
+    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
+    assert_close((D @ V[..., None])[..., 0], moved, 1e-12)
+    last = {"body": model.body_names[-1], "representation": representation}
+    J, J_moved = (mbs.jacobian(m, q, **last) for m in (model, other))
+    assert_close(D[-1] @ J, J_moved, 1e-12)
+
+
 @every_representation
 @pytest.mark.parametrize("name", ["revolute chain", "tree", "forest"])
 def test_change_of_body_frame(name, representation):
@@ -147,13 +129,7 @@ def test_change_of_body_frame(name, representation):
     C = mbs.forward_kinematics(model, q)
     assert_close(mbs.forward_kinematics(other, q), C @ S, 1e-13)
     D = change_of_body_frame(C, S, representation)
-    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
-    assert_close((D @ V[..., None])[..., 0], moved, 1e-12)
-    J, J_moved = (
-        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
-        for m in (model, other)
-    )
-    assert_close(D[-1] @ J, J_moved, 1e-12)
+    assert_changed(D, model, other, q, qd, representation)
 
 
 @every_representation
@@ -164,14 +140,8 @@ def test_change_of_inertial_frame(name, representation):
     model = mechanism.model
     other = reframed(mechanism, [np.eye(4)] * mechanism.nb, S)
     q, qd, _ = model.random_state(15)
-    D = change_of_inertial_frame(S, representation)
-    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
-    assert_close(V @ D.T, moved, 1e-12)
-    J, J_moved = (
-        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
-        for m in (model, other)
-    )
-    assert_close(D @ J, J_moved, 1e-12)
+    D = np.tile(change_of_inertial_frame(S, representation), (mechanism.nb, 1, 1))
+    assert_changed(D, model, other, q, qd, representation)
 
 
 @every_mechanism

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint rates for a twist: the formula with Pinocchio's Jacobian, optimality, and bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
@@ -18,6 +16,11 @@ def state(name, seed=1):
     return rng.uniform(-2.0, 2.0, n), rng.uniform(-1.0, 1.0, 6), rng.uniform(-1.0, 1.0, n)
 
 
+def rates(name, q, V, **options):
+    """Return the rates of an arm's joints for a twist of its hand."""
+    return inverse_differential_kinematics(model_of(name), q, V, ARMS[name], **options)
+
+
 @pytest.mark.parametrize("representation", LOCAL)
 @pytest.mark.parametrize("damping", [1e-3, 0.1, 3.0])
 @every_arm
@@ -25,9 +28,7 @@ def test_it_is_damped_least_squares(name, damping, representation):
     q, V, _ = state(name)
     J = Pinocchio(name).jacobian(q, representation)
     expected = J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(6), V)
-    found = inverse_differential_kinematics(
-        model_of(name), q, V, ARMS[name], damping=damping, representation=representation
-    )
+    found = rates(name, q, V, damping=damping, representation=representation)
     assert_close(found, expected, 1e-9)
 
 
@@ -35,7 +36,7 @@ def test_it_is_damped_least_squares(name, damping, representation):
 def test_without_damping_the_twist_is_exact_and_the_rates_are_the_least(name):
     q, V, _ = state(name)
     J = Pinocchio(name).jacobian(q)
-    found = inverse_differential_kinematics(model_of(name), q, V, ARMS[name], damping=0.0)
+    found = rates(name, q, V, damping=0.0)
     assert_close(J @ found, V, 1e-12)
     assert_close(found, np.linalg.lstsq(J, V, rcond=None)[0], 1e-12)
 
@@ -45,20 +46,16 @@ def test_without_damping_the_twist_is_exact_and_the_rates_are_the_least(name):
 def test_motion_in_the_null_space(name, damping):
     """It leaves the twist alone, and is the nearest such motion in the weighted norm."""
     q, V, qd = state(name)
-    model, weights = model_of(name), np.linspace(0.5, 2.0, model_of(name).n)
+    weights = np.linspace(0.5, 2.0, len(qd))
     options = {"damping": damping, "joint_weights": weights}
-    plain = inverse_differential_kinematics(model, q, V, ARMS[name], **options)
-    found = inverse_differential_kinematics(
-        model, q, V, ARMS[name], null_space_velocity=qd, **options
-    )
+    plain = rates(name, q, V, **options)
+    found = rates(name, q, V, null_space_velocity=qd, **options)
     J, moved = Pinocchio(name).jacobian(q), found - plain
     assert np.abs(moved).max() > 0.1
     assert_close(J @ moved, np.zeros(6), 1e-13)
     kernel = np.linalg.svd(J)[2][6:]  # rows that span the null space
     assert_close(kernel @ (weights * (moved - qd)), np.zeros(len(kernel)), 1e-13)
-    still = inverse_differential_kinematics(
-        model, q, np.zeros(6), ARMS[name], null_space_velocity=moved, **options
-    )
+    still = rates(name, q, np.zeros(6), null_space_velocity=moved, **options)
     assert_close(still, moved, 1e-13)
 
 
@@ -67,13 +64,11 @@ def test_singular_configurations(joint):
     """Bounded by |V| / (2 damping); undamped it leaves out the lost direction. No NaN."""
     q, V, qd = state("ur5_robot")
     q[joint] = 0.0
-    model, J = model_of("ur5_robot"), Pinocchio("ur5_robot").jacobian(q)
+    J = Pinocchio("ur5_robot").jacobian(q)
     for damping in (1e-6, 1e-2, 1.0):
-        found = inverse_differential_kinematics(model, q, V, "tool0", damping=damping)
+        found = rates("ur5_robot", q, V, damping=damping)
         assert np.linalg.norm(found) <= np.linalg.norm(V) / (2 * damping)
-    found = inverse_differential_kinematics(
-        model, q, V, "tool0", damping=0.0, null_space_velocity=qd
-    )
+    found = rates("ur5_robot", q, V, damping=0.0, null_space_velocity=qd)
     U, s, Vt = np.linalg.svd(J)
     assert s[-1] < 1e-14
     assert_close(U[:, :5].T @ (J @ found - V), np.zeros(5), 1e-11)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: round trips through Pinocchio, the error, starts, batches and limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arms import (

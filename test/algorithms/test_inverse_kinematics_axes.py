@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics along some axes, and with the position first, as short arms need it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arms import angle_of, model_of

@@ -6,8 +6,6 @@ Pinocchio's joint forces are in test_joints.py, momentum balances of the bodies 
 test_algorithms.py.
 """
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest
@@ -27,14 +25,6 @@ def state(name):
     rng = np.random.default_rng(400 + len(name))
     q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
     return mechanism, (q, qd, qdd), rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
-
-
-def single(screw, mass=2.0, com=(0.5, 0.1, 0.2), gravity=(0.0, 0.0, -G)):
-    """One body on the ground, its tensor about the centre of mass 0.3, 0.4, 0.5."""
-    M = mbs.spatial_inertia(mass, com, np.diag([0.3, 0.4, 0.5]))
-    return mbs.Model.from_screws(
-        [-1], [np.eye(4)], [screw], [M], frame="body_fixed", gravity=gravity
-    )
 
 
 @every_representation
@@ -69,7 +59,9 @@ def test_a_cantilever(representation):
 def test_a_nut_on_a_spindle():
     """The motor turns the nut; the thread, a part of the bearing, lifts it and pushes it round."""
     pitch = 0.02
-    model = single([0, 0, 1, 0, 0, pitch], com=(0.0, 0.0, 0.0))
+    M = mbs.spatial_inertia(2.0, (0, 0, 0), np.diag([0.3, 0.4, 0.5]))
+    thread = [0, 0, 1, 0, 0, pitch]
+    model = mbs.Model.from_screws([-1], [np.eye(4)], [thread], [M], frame="body_fixed")
     rest = [[0.7], [0.0], [0.0]]
     assert_close(mbs.inverse_dynamics(model, *rest), [2.0 * G * pitch], 1e-14)
     assert_close(mbs.joint_wrenches(model, *rest), [[0, 0, 0, 0, 0, 2 * G]], 1e-14)

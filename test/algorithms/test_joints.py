@@ -6,12 +6,7 @@ Derivatives are compared with those of Taylor series along g exp(S d), exact to 
 forward dynamics differ from Pinocchio's by 1e-12 for Talos, 1e-11 for G1 and 1e-8 for iCub, whose
 mass matrices have condition numbers of 1e5, 2e5 and 1e8. Ours are within 1e-13, 1e-13 and 1e-12 of
 the same equations in 80 bits: the difference is the rounding of Pinocchio.
-
-Most equations are evaluated on numbers, with NumPy: that kernels compute the same is shown by
-test_back_ends.py.
 """
-
-from __future__ import annotations
 
 import functools
 import re
@@ -146,11 +141,12 @@ def test_dynamics_of_pinocchio(t):
 
 
 @every_twin
-def test_poses_and_jacobians_of_pinocchio(t):
-    """Poses of all links, those that were merged into others included, and Jacobians of some."""
+def test_poses_jacobians_and_accelerations_of_pinocchio(t):
+    """Poses of all links, those that were merged into others included, and motions of some."""
     t = twin(t)
-    (q, *_), (pq, *_) = t.state(4)
-    pin.computeJointJacobians(t.pin, t.data, pq)
+    (q, v, a), (pq, pv, pa) = t.state(4)
+    pin.forwardKinematics(t.pin, t.data, pq, pv, pa)
+    pin.computeJointJacobiansTimeVariation(t.pin, t.data, pq, pv)
     pin.updateFramePlacements(t.pin, t.data)
     frames = {link: t.frame(link) for link in t.model.frames}
     poses = [t.data.oMf[k].homogeneous for k in frames.values()]
@@ -163,6 +159,18 @@ def test_poses_and_jacobians_of_pinocchio(t):
                 expected[:3] = R.T @ expected[:3]
             J = evaluated(mbs.jacobian, t.model, q, link, representation=rep)
             assert_close(J, expected, 1e-12, (link, rep))
+            if rep == "mixed":
+                continue
+            Jd = pin.getFrameJacobianTimeVariation(t.pin, t.data, frames[link], kind) @ t.T
+            found = evaluated(mbs.jacobian_rate, t.model, q, v, link, representation=rep)
+            assert_close(found, ANGULAR_FIRST @ Jd, 1e-10, (link, rep))
+            classical = rep == "hybrid"  # the rate of rdot is the acceleration of a point
+            get = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
+            Vd = ANGULAR_FIRST @ get(t.pin, t.data, frames[link], kind).vector
+            found = evaluated(
+                mbs.accelerations, t.model, q, v, a, bodies=[link], representation=rep
+            )
+            assert_close(found[0], Vd, 1e-10, (link, rep))
 
 
 @every_twin

@@ -6,8 +6,6 @@ The matrices are built by the closed forms, and products and recursions of them 
 in the paper, corrected where it is wrong. The algorithms must give the same.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

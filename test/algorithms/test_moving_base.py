@@ -1,21 +1,18 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bases that move: real robots on Pinocchio's free-flyer, and trees cut from larger trees."""
-
-from __future__ import annotations
+"""Bases that move, against the same robots on a free joint."""
 
 from functools import lru_cache
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from cases import mostly_slow
-from mechanisms import pose
 from reference import assert_close
 from robots import robot
-from urdf_reference import load, pin_positions
+from urdf_reference import load
 
 import mbs_dynamics as mbs
+from mbs_dynamics.lie import so3
 
 ROBOTS = ("ur5_robot.urdf", "bolt.urdf", "tiago_no_hand.urdf", "double_pendulum_continuous.urdf")
 METHODS = ("articulated_body", "udut", "mass_matrix")
@@ -26,33 +23,22 @@ with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "au
 
 @lru_cache
 def flying(name):
-    """A model under gravity as its base sees it, a motion, loads, and Pinocchio's torques.
+    """A model under gravity as its base sees it, a motion, loads, and the torques of the joints.
 
     The base is anywhere and turned by any rotation; its twist and the rate of its components are
-    body-fixed, as Pinocchio's are. Loads are body-fixed, too.
+    body-fixed. Loads are body-fixed, too. Torques are those of the same robot on a free joint,
+    which test_joints.py compares with Pinocchio.
     """
-    path = str(robot(name))
-    theirs = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
-    rng = np.random.default_rng(len(name))
-    base = pose(rng)
-    model = load(path).with_gravity(base[:3, :3].T @ theirs.gravity.linear)
-    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, model.n))
-    twist, rate = rng.uniform(-2.0, 2.0, (2, 6))
-    loads = rng.uniform(-5.0, 5.0, (model.nb, 6))
-    at = pin_positions(theirs, dict(zip(model.joint_names, q, strict=True)))
-    at[:7] = pin.SE3ToXYZQUAT(pin.SE3(base))
-    where = [theirs.joints[theirs.getJointId(joint)].idx_v for joint in model.joint_names]
-    v, a = np.zeros((2, theirs.nv))
-    v[:6], a[:6] = np.roll(twist, 3), np.roll(rate, 3)  # linear part first
-    v[where], a[where] = qd, qdd
-    forces = pin.StdVec_Force()
-    forces.extend([pin.Force.Zero()] * len(theirs.joints))
-    for body, W in zip(model.bodies, loads, strict=True):
-        forces[theirs.getJointId(body.joint.name)] = pin.Force(W[3:], W[:3])
-    data = theirs.createData()
-    free = pin.rnea(theirs, data, at, v, a)[where]
-    loaded = pin.rnea(theirs, data, at, v, a, forces)[where]
-    return model, (q, qd, qdd), twist, rate, loads, free, loaded
+    path = robot(name)
+    whole = load(path, floating_base=True)
+    q, qd, qdd = whole.random_state(len(name))
+    R = so3.from_quaternion(q[3:7])
+    model = load(path).with_gravity(R.T @ whole.gravity)
+    loads = np.random.default_rng(len(name)).uniform(-5.0, 5.0, (model.nb, 6))
+    free, loaded = (
+        mbs.inverse_dynamics(whole, q, qd, qdd, W)[6:] for W in (None, [np.zeros(6), *loads])
+    )
+    return model, (q[7:], qd[6:], qdd[6:]), qd[:6], qdd[:6], loads, free, loaded
 
 
 def in_representation(model, q, loads, representation):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operation counts: the published formulas, and those of this package's programs."""
 
-from __future__ import annotations
-
 import pytest
 from mechanisms import ARM_URDF
 

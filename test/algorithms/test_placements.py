@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placements of links as inputs of kernels, and a calibration with them."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 

@@ -2,27 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerations, jerks, Jacobian rates and partial derivatives of any order."""
 
-from __future__ import annotations
-
 import numpy as np
-import pinocchio as pin
 import pytest
 from interpreted import evaluated
 from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
-from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import leaves
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-ROBOTS = {"ur5_robot.urdf": "tool0", "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT"}
-FRAMES = {
-    "body_fixed": pin.ReferenceFrame.LOCAL,
-    "spatial": pin.ReferenceFrame.WORLD,
-    "hybrid": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
-}
-ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 
 def motion_at(model, t, order, seed=0):
@@ -53,31 +42,6 @@ def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
             mbs.twist_derivatives, model, motion_at(model, 0.0, order + 1), order, **options
         )
         assert_close(found, along(lower), 1e-9)
-
-
-@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-@pytest.mark.parametrize(("name", "link"), ROBOTS.items())
-def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(name, link):
-    path = robot(name)
-    model = mbs.Model.from_urdf(path)
-    reference = pin.buildModelFromUrdf(str(path))
-    data, frame = reference.createData(), reference.getFrameId(link)
-    order = [reference.joints[reference.getJointId(name)].idx_v for name in model.joint_names]
-    q, qd, qdd = motion_at(model, 0.2, 2)
-    theirs = np.zeros((3, model.n))
-    theirs[:, order] = q, qd, qdd
-    pin.forwardKinematics(reference, data, *theirs)
-    pin.computeJointJacobiansTimeVariation(reference, data, theirs[0], theirs[1])
-    pin.updateFramePlacements(reference, data)
-    for representation, in_frame in FRAMES.items():
-        options = {"representation": representation}
-        Vd = evaluated(mbs.accelerations, model, q, qd, qdd, bodies=[link], **options)[0]
-        classical = representation == "hybrid"  # the rate of rdot is the acceleration of a point
-        get = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
-        assert_close(Vd, get(reference, data, frame, in_frame).vector[ANGULAR_FIRST], 1e-10)
-        Jd = pin.getFrameJacobianTimeVariation(reference, data, frame, in_frame)
-        found = evaluated(mbs.jacobian_rate, model, q, qd, link, **options)
-        assert_close(found, Jd[ANGULAR_FIRST][:, order], 1e-10)
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)

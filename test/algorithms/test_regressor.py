@@ -8,14 +8,12 @@ The counts are those of Mayeda, Yoshida and Osuka, Base parameters of manipulato
 turn about axes parallel to the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, every_mechanism
-from reference import Reference, assert_close
+from reference import assert_close
 from robots import robot
 from urdf_reference import load
 
@@ -35,21 +33,6 @@ def with_parameters(model, parameters):
         for body, ten in zip(model.bodies, parameters.reshape(-1, 10), strict=True)
     ]
     return mbs.Model(model.name, tuple(bodies), model.gravity)
-
-
-@every_mechanism
-def test_torques_are_the_regressor_times_the_parameters(name):
-    mechanism = MECHANISMS[name]
-    q, qd, qdd = motion(mechanism.n)
-    Y = mbs.inverse_dynamics_regressor(mechanism.model, q, qd, qdd)
-    assert Y.shape == (mechanism.n, 10 * mechanism.nb)
-    pi = inertial_parameters(mechanism.model)
-    assert_close(Y @ pi, Reference(mechanism, q).inverse_dynamics(qd, qdd))
-    for i in range(mechanism.nb):
-        M = mechanism.inertias[i]
-        com = mechanism.masses[i] * mechanism.coms[i]
-        assert_close(pi[10 * i : 10 * i + 4], [M[3, 3], *com], 1e-15)
-        assert_close(pi[10 * i + 4 : 10 * i + 10], M[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], 1e-15)
 
 
 @pytest.mark.parametrize(

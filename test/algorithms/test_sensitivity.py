@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Geometric sensitivities, against differences of models whose bodies are placed elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

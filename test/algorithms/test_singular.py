@@ -6,8 +6,6 @@ Where a mass matrix is singular at every state, tracing already says so; where i
 state or on a payload, the kernel does, in each back end, and for a batch with the index.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements of the papers that no other test makes: identities of the quantities they define."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -13,13 +11,11 @@ from mechanisms import MECHANISMS, pose, screw
 from reference import Reference, assert_close, exponential, hat
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.energy import momenta
 from mbs_dynamics.closed_form import MovingSystem, System
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.closed_form.kinematics import shift, turn
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import Ad, ad, inverse
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.joints import Connection
 from mbs_dynamics.representation import from_body_fixed
@@ -70,19 +66,6 @@ def test_poses_move_points():
     expected = se3.pose(R[i].T @ R[j], R[i].T @ (r[j] - r[i]))
     assert_close(system.C_rel(i, j), expected)
     assert_close(system.C[i] @ system.C_rel(i, j), system.C[j])
-
-
-@pytest.mark.parametrize("angle", [1e-9, 1e-3, 0.7, 3.1, np.pi])
-def test_three_forms_of_the_rotation(angle):
-    """(64), (65), (66), in the last of which the angle stands beside the axis."""
-    e = np.array([2.0, -3.0, 6.0]) / 7.0
-    x, half = e * angle, 0.5 * angle
-    X, E = so3.hat(x), so3.hat(e)
-    first = np.sin(angle) / angle * X + 2.0 * np.sin(half) ** 2 / angle**2 * X @ X
-    second = np.sinc(angle / np.pi) * X + 0.5 * np.sinc(half / np.pi) ** 2 * X @ X
-    third = np.sin(angle) * E + (1.0 - np.cos(angle)) * E @ E
-    for form in (first, second, third):
-        assert_close(so3.exp(x), np.eye(3) + form, 1e-15)
 
 
 def test_shift_and_turn():
@@ -288,22 +271,6 @@ def test_three_forms_of_the_rate_of_the_hybrid_jacobian():
 
         for form in (first, second):
             assert_close(moving.over_paths(form) @ moving.X_h @ moving.N, moving.Jd_h)
-
-
-def test_spatial_inertia_and_momentum():
-    """(34), (35)."""
-    mechanism = MECHANISMS["forest"]
-    rng = np.random.default_rng(11)
-    q, qd = rng.uniform(-3.0, 3.0, (2, mechanism.n))
-    moving = MovingSystem(mechanism.model, q, qd)
-    V_b, V_s = moving.bodies(moving.V_b), moving.bodies(moving.V_s)
-    found = momenta(mechanism.model, q, qd, representation="spatial")
-    for i, M in enumerate(mechanism.inertias):
-        back = np.linalg.inv(Ad(moving.C[i]))
-        M_s = Inertia.from_matrix(M).transformed(moving.C[i]).matrix()
-        assert_close(M_s, back.T @ M @ back)
-        assert_close(found[i], M_s @ V_s[i])
-        assert_close(found[i], back.T @ M @ V_b[i])
 
 
 def test_bracket_is_the_screw_product():

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task space: Pinocchio on trees with all joints and floating robots, identities, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

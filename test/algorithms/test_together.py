@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several algorithms in one kernel: the same results, shared operations, errors at the edge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from backends import BACKENDS

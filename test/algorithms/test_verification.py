@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels are compared with their equations before they move an arm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

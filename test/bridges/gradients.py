@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of all kinds of joints, and derivatives of their algorithms by complex steps."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of CasADi, their values beside the kernels and their Jacobians beside complex steps."""
 
-from __future__ import annotations
-
 import casadi
 import numpy as np
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of programs by reverse-mode differentiation, against complex steps."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

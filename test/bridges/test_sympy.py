@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equations of motion in SymPy: those of the textbook, and the numbers of the kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sympy

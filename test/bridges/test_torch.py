@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch, which `make test-bridges` installs: values, gradients, and refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gradients import CASES, case_name, close, derivatives, model, prepared

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bongardt and Kirchner's equations, in frames that are fixed, in space, in the body, or tumble."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import rigid_body_equations as rigid_body

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Newton-Euler equations of one body, in all their forms, against moving_bodies.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import rigid_body_equations as rigid_body
@@ -13,7 +11,6 @@ from reference import assert_close, exponential, hat, twist
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import convert_wrench
 
 TOLERANCE = 1e-13
 
@@ -107,7 +104,7 @@ def test_mixed_at_the_centre_of_mass(centred):
 
 @pytest.mark.parametrize("name", ["fixed", "inertial", "body", "tumbling"])
 def test_any_frame(scene, name):
-    """(59), (60), (61)."""
+    """(59), (60), (61); corrected below it: j = 0 is the spatial form, j = i the body-fixed."""
     frame = frames(scene)[name]
     A, _ = Ad(frame.C, frame.Cd)
     M = rigid_body.inertia_in_frame(scene.M_s, frame.C)
@@ -116,26 +113,10 @@ def test_any_frame(scene, name):
     assert_close(W, A.T @ scene.wrench("spatial"), TOLERANCE)
 
 
-def test_special_cases_of_any_frame(scene):
-    """Frame j = 0 is the spatial form, j = i the body-fixed one: below (61), corrected."""
-    at = frames(scene)
-    spatial, body_fixed = scene.twist("spatial"), scene.twist("body_fixed")
-    rest = np.zeros(6)
-    for frame, motion, M in (("inertial", spatial, scene.M_s), ("body", body_fixed, scene.M_b)):
-        V, Vd = twist_in(scene, at[frame])
-        assert_close(V, motion[0], TOLERANCE)
-        assert_close(Vd, motion[1], TOLERANCE)
-        assert_close(rigid_body.inertia_in_frame(scene.M_s, at[frame].C), M, TOLERANCE)
-    W = rigid_body.wrench_in_frame(scene.M_s, *spatial, rest)
-    assert_close(W, rigid_body.spatial_wrench(scene.M_s, *spatial), TOLERANCE)
-    W = rigid_body.wrench_in_frame(scene.M_b, *body_fixed, body_fixed[0])
-    assert_close(W, rigid_body.body_fixed_wrench(scene.M_b, *body_fixed), TOLERANCE)
-
-
 @pytest.mark.parametrize("k", ["fixed", "inertial", "body", "tumbling"])
 @pytest.mark.parametrize("j", ["fixed", "body", "tumbling"])
 def test_any_frame_and_any_axes(scene, j, k):
-    """(62), (63), (64)."""
+    """(62), (63), (64); below it: j = i and k = 0 is the hybrid form."""
     at = frames(scene)
     J, K = at[j], at[k]
     if j == k == "tumbling":
@@ -151,17 +132,6 @@ def test_any_frame_and_any_axes(scene, j, k):
     assert_close(M, T @ A.T @ scene.M_s @ A @ T.T, TOLERANCE)  # T is orthogonal
     W = rigid_body.wrench_at_and_in(M, T @ V, T_rate @ V + T @ Vd, T @ J.V_b, K.V_b[:3])
     assert_close(W, T @ A.T @ scene.wrench("spatial"), TOLERANCE)
-
-
-def test_hybrid_is_a_special_case(scene):
-    """Frame j = i and k = 0: below (64)."""
-    R = scene.R
-    V_b, V = scene.V_b, scene.twist("hybrid")
-    M = rigid_body.inertia_at_and_in(scene.M_s, scene.C, R.T)
-    assert_close(M, scene.M_h, TOLERANCE)
-    V_j = np.array([*(R @ V_b[:3]), *(R @ V_b[3:])])
-    W = rigid_body.wrench_at_and_in(M, *V, V_j, np.zeros(3))
-    assert_close(W, rigid_body.hybrid_wrench(scene.M_h, *V), TOLERANCE)
 
 
 def test_kinematic_reconstruction(scene):
@@ -186,13 +156,3 @@ def test_parts_of_a_twist(scene):
     assert_close(se3.ad(angular(V)), np.block([[w, zero], [zero, w]]), 0.0)
     assert_close(se3.ad(linear(V)), np.block([[zero, zero], [v, zero]]), 0.0)
     assert_close(angular(V) + linear(V), V, 0.0)
-
-
-def test_wrench_in_another_frame(scene):
-    """(120): the power of a wrench is the same in all frames."""
-    V, W, S = scene.rng.normal(size=6), scene.rng.normal(size=6), scene.C  # S_1,2
-    V_1, W_2 = se3.Ad(S) @ V, se3.Ad(S).T @ W
-    assert_close(W_2 @ V, W @ V_1, TOLERANCE)
-    moment = W[:3] - np.cross(S[:3, 3], W[3:])  # about the origin of frame 2
-    assert_close(W_2, [*(scene.R.T @ moment), *(scene.R.T @ W[3:])], TOLERANCE)
-    assert_close(convert_wrench(W, S, source="spatial", target="body_fixed"), W_2, TOLERANCE)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that say which path they took, for the tests of calls through machine code."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import sysconfig
@@ -15,7 +13,6 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
-from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 
 ORDINARY = (
     sys.implementation.name == "cpython"
@@ -52,14 +49,6 @@ def new_kernel() -> Watched:
 def one_state(seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
     return [np.asarray(rng.normal(size=shape)) for shape in SHAPES.values()]
-
-
-def with_vector_code() -> Watched:
-    """Return a kernel that has compiled its vector code."""
-    kernel = new_kernel()
-    kernel(*states(LEAST_STATES))
-    assert kernel.slow_calls == 1
-    return kernel
 
 
 def states(rows: int, seed: int = 0) -> list[Any]:

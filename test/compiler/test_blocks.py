@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each pass leaves what programs compute as it is, whatever their size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

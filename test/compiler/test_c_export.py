@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithms written as C: compiled strictly, called, and held against the kernels."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import resource
@@ -19,6 +17,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.resources import robot_path
 
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
 PANDA = "panda_description/urdf/panda.urdf"
 FUNCTIONS = (mbs.gravity_torques, mbs.inverse_dynamics, mbs.forward_dynamics, mbs.jacobian)
 
@@ -40,11 +39,6 @@ int main(void)
   return status;
 }
 """
-
-
-@pytest.fixture
-def arm():
-    return mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def loaded(source, folder, *flags):
@@ -116,25 +110,25 @@ def test_exported_functions_in_single_precision_are_the_kernels(tmp_path):
 
 
 @needs_compiler
-def test_constants_of_the_model(tmp_path, arm):
-    held = arm.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2)).with_gravity((1.0, 2.0, 3.0))
+def test_constants_of_the_model(tmp_path):
+    held = ARM.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2)).with_gravity((1.0, 2.0, 3.0))
     held = held.with_armature({"joint2": 0.3})
     chosen = [mbs.gravity_torques, mbs.mass_matrix]
     source, header = mbs.export_c(held, chosen, tmp_path, prefix="held")
     library = loaded(source, tmp_path)
     gravity = (ctypes.c_double * 3).in_dll(library, "held_gravity")
     payload = (ctypes.c_double * 10).in_dll(library, "held_payload")
-    armature = (ctypes.c_double * arm.n).in_dll(library, "held_armature")
+    armature = (ctypes.c_double * ARM.n).in_dll(library, "held_armature")
     np.testing.assert_array_equal(armature, held.armature)
-    q, M = 0.1 * np.arange(arm.n), mbs.mass_matrix(held, 0.1 * np.arange(arm.n))
+    q, M = 0.1 * np.arange(ARM.n), mbs.mass_matrix(held, 0.1 * np.arange(ARM.n))
     inputs = q, held.payloads.parameters, held.armature
     status, found = evaluate(library.held_mass_matrix, inputs, M.shape)
     assert status == 0
     np.testing.assert_allclose(found, M, atol=1e-12)
-    names = (ctypes.c_char_p * arm.n).in_dll(library, "held_joint_names")
+    names = (ctypes.c_char_p * ARM.n).in_dll(library, "held_joint_names")
     np.testing.assert_array_equal(gravity, held.gravity)
     np.testing.assert_array_equal(payload, held.payloads.parameters.ravel())
-    assert [name.decode() for name in names] == list(arm.joint_names)
+    assert [name.decode() for name in names] == list(ARM.joint_names)
     text = header.read_text()
     assert "#define HELD_JOINTS 7" in text
     assert "rad or m" in text
@@ -160,14 +154,14 @@ def test_a_failed_guard_is_returned_and_listed(tmp_path):
 
 
 @needs_compiler
-def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
-    source, _ = mbs.export_c(arm, FUNCTIONS, tmp_path, body="tool", representation="hybrid")
+def test_a_program_of_its_own_under_the_sanitizers(tmp_path):
+    source, _ = mbs.export_c(ARM, FUNCTIONS, tmp_path, body="tool", representation="hybrid")
     out = printed(DRIVER, source, tmp_path)
     rows = [line.split() for line in out.splitlines()]
-    assert [row[0] for row in rows] == list(arm.joint_names)
-    q = 0.3 * np.arange(arm.n) - 1.0
+    assert [row[0] for row in rows] == list(ARM.joint_names)
+    q = 0.3 * np.arange(ARM.n) - 1.0
     tau, qdd = np.array([[float(x) for x in row[1:]] for row in rows]).T
-    np.testing.assert_allclose(tau, mbs.gravity_torques(arm, q), atol=1e-12)
+    np.testing.assert_allclose(tau, mbs.gravity_torques(ARM, q), atol=1e-12)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
 
 
@@ -183,9 +177,9 @@ def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
         ([mbs.momenta], {"precision": "half"}, "precision"),
     ],
 )
-def test_wrong_arguments_are_named_and_nothing_is_written(tmp_path, arm, functions, options, said):
+def test_wrong_arguments_are_named_and_nothing_is_written(tmp_path, functions, options, said):
     with pytest.raises(mbs.MbsError, match=said):
-        mbs.export_c(arm, functions, tmp_path, **options)
+        mbs.export_c(ARM, functions, tmp_path, **options)
     assert not list(tmp_path.iterdir())
 
 

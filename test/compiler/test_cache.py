@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache of compiled objects: what is kept, what is trusted, and what is not."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long compilation is announced, and programs that are too large refused."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special values and accuracy in all that the emitters write: Python, machine code and C."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@
 All numbers are multiples of 1/256 below 2^16, so that sums and products are exact in any order.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

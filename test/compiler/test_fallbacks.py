@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Back ends that cannot be used here: what is chosen instead, and what is reported."""
 
-from __future__ import annotations
-
 import json
 import sys
 

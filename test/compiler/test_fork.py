@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that forks while another of its threads compiles."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traced symbols: what folds, what is shared, and what is counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

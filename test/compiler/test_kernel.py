@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels as callables on arrays: types, batches, outputs of all sorts, guards, and bad calls."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -13,6 +11,7 @@ from backends import BACKENDS
 from native_bench import Subclass
 
 from mbs_dynamics.compiler import Kernel, positive, sin, sqrt, trace
+from mbs_dynamics.compiler.runtime.machine import LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 SHAPES = {"q": (3,), "A": (2, 3), "s": ()}
@@ -71,6 +70,7 @@ def variants(x: np.ndarray[Any, Any]) -> dict[str, Any]:
     reversed_ = np.ascontiguousarray(x[..., ::-1])[..., ::-1] if x.ndim else x
     unaligned = np.zeros(x.nbytes + 1, dtype=np.uint8)[1:].view(np.float64).reshape(x.shape)
     unaligned[...] = x
+    last = np.ascontiguousarray(np.moveaxis(x, 0, -1)) if x.ndim else x
     readonly = x.copy()
     readonly.flags.writeable = False
     return {
@@ -86,15 +86,18 @@ def variants(x: np.ndarray[Any, Any]) -> dict[str, Any]:
         "subclass": x.view(Subclass),
         "long double": x.astype(np.longdouble),
         "broadcast": np.broadcast_to(x[None], (1, *x.shape))[0],
+        "batch last": np.moveaxis(last, -1, 0) if x.ndim else x,
     }
 
 
+@pytest.mark.parametrize("batch", [(), (LEAST_STATES + 3,)], ids=["one state", "vectors"])
 @pytest.mark.parametrize("kind", list(variants(Q)))
-def test_any_kind_of_array(kernel, kind):
-    wanted = expected(Q, A, S)
-    q, a, s = (variants(x)[kind] for x in (Q, A, S))
-    for arguments in ((q, A, S), (Q, a, S), (Q, A, s), (q, a, s)):
-        close(kernel(*arguments), wanted)
+def test_any_kind_of_array(kernel, kind, batch):
+    rng = np.random.default_rng(23)
+    q, A, s = arrays = [rng.normal(size=(*batch, *shape)) for shape in SHAPES.values()]
+    other_q, other_A, other_s = others = [variants(x)[kind] for x in arrays]
+    for given in ((other_q, A, s), (q, other_A, s), (q, A, other_s), others):
+        close(kernel(*given), expected(*arrays))
 
 
 BATCHES = [
@@ -186,7 +189,7 @@ def test_guards_raise_where_they_are_not_positive(backend):
         for given in (np.array(x), x, np.array([x[0], 7.0, x[1]])[::2]):
             with pytest.raises(SingularError, match=f"^{message}$"):
                 kernel(given)
-        for shape, index in (((6,), (3,)), ((2, 3), (1, 2)), ((1, 1), (0, 0))):
+        for shape, index in (((6,), (3,)), ((2, 3), (1, 2)), ((1, 1), (0, 0)), ((31, 10), (23, 4))):
             batch = np.full((*shape, 2), [4.0, 1.0])
             close(kernel(batch), np.full((*shape, 3), [2.0, 3.0, 1.0]))
             batch[index] = x

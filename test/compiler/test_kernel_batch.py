@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large batches: vector code against single states, in every layout and number of lanes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -13,10 +11,8 @@ import pytest
 from test_emitters import critical_angles
 
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
-from mbs_dynamics.compiler.runtime import machine
 from mbs_dynamics.compiler.runtime.arguments import table_of
 from mbs_dynamics.compiler.runtime.machine import Code
-from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
 SHAPES = {"x": (7,), "A": (3, 8), "s": (), "e": (0, 2), "g": (2,)}
@@ -150,45 +146,3 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
         np.testing.assert_array_equal(found[1][:10], np.cos(tiny))
-
-
-LARGE = machine.LEAST_STATES + 3
-
-
-def layouts(x: Any) -> dict[str, Any]:
-    """The same states in other places in memory."""
-    wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
-    last = np.ascontiguousarray(np.moveaxis(x, 0, -1))
-    made = {
-        "batch last": np.moveaxis(last, -1, 0),
-        "backwards": np.ascontiguousarray(x[::-1])[::-1],
-        "Fortran": np.asfortranarray(x),
-        "swapped": x.astype(">f8"),
-        "unaligned": np.zeros(x.nbytes + 1, "u1")[1:].view("f8").reshape(x.shape),
-    }
-    made["unaligned"][...] = x
-    if wide is not None:
-        part = wide[::2, ..., 1 : x.shape[-1] + 1]
-        part[...] = x
-        made["part of a wider array"] = part
-    return made
-
-
-@pytest.mark.parametrize("layout", [*layouts(np.zeros((3, 2)))])
-def test_layouts(kernel, layout):
-    arrays = states((LARGE,))
-    wanted = kernel(*arrays)
-    found = kernel(*[layouts(x).get(layout, x) for x in arrays])
-    for a, b in zip(found, wanted, strict=True):
-        assert a.flags.c_contiguous
-        np.testing.assert_array_equal(a, b)
-
-
-def test_guards_in_large_batches(kernel):
-    arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
-    arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0
-    with pytest.raises(SingularError, match=r"A.*\[23, 4\]"):
-        kernel(*arrays)
-    arrays[0][2, 2, 0] = math.nan
-    with pytest.raises(SingularError, match=r"size.*\[2, 2\].*finite"):
-        kernel(*arrays)

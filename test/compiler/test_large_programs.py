@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code in chunks: it gives what straight-line code gives, for one state and for lanes, and in C."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

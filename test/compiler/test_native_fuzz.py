@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels called through machine code with any arguments at all: nothing crashes or differs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

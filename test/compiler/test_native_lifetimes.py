@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels called through machine code: references, memory, garbage collection and threads."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results that kernels use again: only those that nobody else has any more."""
 
-from __future__ import annotations
-
 import ctypes
 import weakref
 from collections.abc import Callable

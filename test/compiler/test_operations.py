@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations that programs consist of: the same values in every back end, and gradients."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math

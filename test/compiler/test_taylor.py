@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Truncated Taylor series: their algebra to every order, and against derivatives known by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traced functions: their inputs and outputs, what they may not do, and threads."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -328,7 +328,8 @@ class Histories:
             rate = (exerted + push - load - friction) / INERTIA
             self.qd = np.clip(self.qd + 0.25 * PERIOD * rate, -8.0, 8.0)
             self.q = self.q + 0.25 * PERIOD * self.qd
-        held = self.calm & (self.state[:, self.layouts.state.places["mode"].start] == transitions.OFF)
+        modes = self.state[:, self.layouts.state.places["mode"].start]
+        held = self.calm & (modes == transitions.OFF)
         still = (self.holder & self.holds) | held
         self.qd = np.where(still[:, None] | self._is("blocked"), 0.0, self.qd)
         stop = np.array([2.1, 2.1, np.inf])

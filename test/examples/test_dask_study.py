@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The studies on a local cluster of Dask: models, kernels and errors travel between processes."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ The times at which a simulation deviates depend on the integrator: in an unstabl
 decade of accuracy buys some 0.08 s. They are compared to 0.1 s.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example of a series-elastic arm: under feed-forward alone it follows the trajectory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mechanisms import TREE, random_mechanism

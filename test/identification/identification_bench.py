@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of an arm whose masses and friction are known, and a description that is wrong."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 TRUE = mbs.Model.from_urdf(robot_path("arm7"))
 JOINTS = TRUE.joint_names
@@ -69,16 +67,30 @@ def with_still_joints(recording, joints, at=None):
     return q, qd, np.gradient(qd, recording.t, axis=0)
 
 
+def poses_of(q, tau, joints=JOINTS, **more):
+    """Return poses at rest and their torques, one in each row."""
+    return TimeSeries(np.arange(float(len(q))), joints, q, tau=tau, **more)
+
+
+def refused(read, *arguments):
+    """Return why motion data is refused by a function; empty if it is not."""
+    try:
+        read(*arguments)
+    except TimeSeriesError as error:
+        return str(error)
+    return ""
+
+
 def torques(q, qd, qdd, model=TRUE, speed=SPEED):
     rigid = mbs.inverse_dynamics(model, q, qd, qdd)
     return rigid + COULOMB * np.tanh(qd / speed) + VISCOUS * qd + MOTORS * qdd + OFFSETS
 
 
-def recorded(seed=1, duration=20.0, rate=200.0, noise=0.01, velocities=True, **options):
+def recorded(seed=1, duration=20.0, rate=200.0, noise=0.01, velocities=True, arm=TRUE, **options):
     """Return a recording; ``noise`` of the torques is a share of their root mean square."""
     t = np.arange(0.0, duration, 1.0 / rate)
     q, qd, qdd = motion(t, seed, **options)
-    tau = torques(q, qd, qdd)
+    tau = torques(q, qd, qdd, arm)
     rng = np.random.default_rng(seed + 1000)
     tau = tau + noise * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
     return TimeSeries(t, JOINTS, q, qd if velocities else None, tau=tau, name="simulated")

@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands for identification, as a user types them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, motion, recorded, torques, wrong
+from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, poses_of, recorded, wrong
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -22,7 +20,7 @@ from mbs_dynamics.identification import (
     plan_excitation,
 )
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeriesError
 
 
 def saved(path, recording):
@@ -114,12 +112,7 @@ def test_validate(tmp_path, capsys):
 def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     """Within 2 % at noise of 1 % of the torques; with the arm alone, the description is wrong."""
     loaded = TRUE.with_payload("tool", 2.0, (0.01, -0.02, 0.06), 0.004 * np.eye(3)).loaded()
-    t = np.arange(0.0, 20.0, 0.005)
-    q, qd, qdd = motion(t, 2)
-    tau = torques(q, qd, qdd, loaded)
-    rng = np.random.default_rng(7)
-    tau += 0.01 * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
-    run = saved(tmp_path / "load.npz", replace(recorded(1), t=t, q=q, tau=tau))
+    run = saved(tmp_path / "load.npz", recorded(2, arm=loaded))
     figures = tmp_path / "out.json"
     arguments = ["identify-payload", described if alone else "arm7", run, "--link", "tool"]
     if alone:
@@ -147,7 +140,7 @@ def poses(count=12, both=True, noise=0.02):
 def test_still_poses(described, tmp_path, capsys):
     q, tau = poses()
     path, out = tmp_path / "poses.csv", tmp_path / "out.urdf"
-    TimeSeries(np.arange(float(len(q))), JOINTS, q, tau=tau).write(path)
+    poses_of(q, tau).write(path)
     assert main(["identify-static", described, str(path), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "12 poses, 12 of them from several sides" in said
@@ -164,7 +157,7 @@ def test_still_poses(described, tmp_path, capsys):
 
 def test_the_next_pose_tells_more_than_others():
     q, tau = poses(4, both=False)
-    found = identify_static(wrong(), TimeSeries(np.arange(4.0), JOINTS, q, tau=tau))
+    found = identify_static(wrong(), poses_of(q, tau))
     assert any("from both sides" in note for note in found.identification.notes)
     pose = np.array([list(found.next_pose.values())])
     assert (pose >= TRUE.lower).all()
@@ -182,7 +175,7 @@ def test_the_next_pose_tells_more_than_others():
     others = [shown(0.8 * rng.uniform(TRUE.lower, TRUE.upper, (1, 7))) for _ in range(50)]
     assert shown(pose) > np.quantile(others, 0.9)
     with pytest.raises(TimeSeriesError, match=r"\b2\b.*3"):
-        identify_static(TRUE, TimeSeries(np.arange(2.0), JOINTS, q[:2], tau=tau[:2]))
+        identify_static(TRUE, poses_of(q[:2], tau[:2]))
 
 
 @pytest.mark.long

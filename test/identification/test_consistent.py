@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares over physically possible inertias: the cone, the objective and its minimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from identification_bench import TRUE
@@ -17,12 +15,13 @@ from mbs_dynamics.identification.consistent import (
 )
 from mbs_dynamics.model.inertia import Inertia
 
+PARAMETERS = np.array([body.inertia.parameters for body in TRUE.bodies])
 JOINT_PRIORS = np.full((7, 4), 0.02)
 
 
 def problem(seed=0, equations=300):
     """Return a problem with random equations, scaled as Gram matrices of real ones are."""
-    made = ConsistentLeastSquares(made_parameters().reshape(-1, 10), JOINT_PRIORS)
+    made = ConsistentLeastSquares(PARAMETERS, JOINT_PRIORS)
     rng = np.random.default_rng(seed)
     size = len(made.description)
     A = rng.normal(size=(equations, size))
@@ -54,9 +53,9 @@ def test_what_can_exist_keeps_the_triangle_inequality(long):
 
 
 def test_the_description_is_where_the_distance_is_zero_and_has_no_slope():
-    made = ConsistentLeastSquares(made_parameters().reshape(-1, 10), JOINT_PRIORS)
+    made = ConsistentLeastSquares(PARAMETERS, JOINT_PRIORS)
     x = made.to_parameters @ made.description
-    np.testing.assert_allclose(x[: 10 * TRUE.nb], made_parameters(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(x[: 10 * TRUE.nb], PARAMETERS.ravel(), rtol=1e-9, atol=1e-9)
     size = len(x)
     zero = np.zeros((size, size)), np.zeros(size)
     least = made.value(*zero, 1.0, made.description)
@@ -66,10 +65,6 @@ def test_the_description_is_where_the_distance_is_zero_and_has_no_slope():
         assert made.value(*zero, 1.0, made.description + 1e-3 * step) > least
     found = made.solve(*zero, 1.0, made.description + 0.1 * rng.uniform(size=size))
     np.testing.assert_allclose(found, made.description, atol=1e-2)
-
-
-def made_parameters():
-    return np.ravel([body.inertia.parameters for body in TRUE.bodies])
 
 
 @pytest.mark.parametrize("weight", [1e-1, 1e2, 1e6])
@@ -91,9 +86,7 @@ def test_the_solution_has_no_slope_and_is_inside(weight):
 
 def test_what_cannot_exist_has_no_finite_value():
     made, G, g = problem()
-    y = made.description.copy()
-    y[0] = -1.0
-    assert made.value(G, g, 1.0, y) == np.inf
-    y = made.description.copy()
-    y[10 * TRUE.nb] = -1e-3  # Coulomb friction
-    assert made.value(G, g, 1.0, y) == np.inf
+    for k, value in ((0, -1.0), (10 * TRUE.nb, -1e-3)):  # a mass, and Coulomb friction
+        y = made.description.copy()
+        y[k] = value
+        assert made.value(G, g, 1.0, y) == np.inf

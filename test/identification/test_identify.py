@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of an arm whose truth is known, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from dataclasses import replace
@@ -13,6 +11,8 @@ import pytest
 from identification_bench import (
     COULOMB,
     JOINTS,
+    MOTORS,
+    OFFSETS,
     TRUE,
     VISCOUS,
     motion,
@@ -23,12 +23,7 @@ from identification_bench import (
 )
 
 import mbs_dynamics as mbs
-from mbs_dynamics.identification import (
-    identified_urdf,
-    identify,
-    node_parameters,
-    report,
-)
+from mbs_dynamics.identification import identified_urdf, identify, node_parameters, report
 from mbs_dynamics.identification.estimation import base_estimate, least_squares_residual
 from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.identification.signals import cutoff_of, filtered
@@ -53,8 +48,7 @@ def test_torques_are_right_on_motions_that_were_not_learned_from(found):
     t = np.linspace(0.0, 10.0, 200)
     q, qd, qdd = motion(t, 4)
     tau, expected = (mbs.inverse_dynamics(m, q, qd, qdd) for m in (found.model, TRUE))
-    own = np.linspace(0.3, 0.02, 7)
-    error = np.linalg.norm(tau - expected - own * qdd) / np.linalg.norm(expected)
+    error = np.linalg.norm(tau - expected - MOTORS * qdd) / np.linalg.norm(expected)
     assert error < 0.02
 
 
@@ -90,7 +84,7 @@ def test_base_parameters_are_those_of_the_truth_within_what_is_stated():
         torque_model = TorqueModel(model, JOINTS, 0.05)
         equations = torque_model.equations(filtered(stretch, cutoff), cutoff)
         base = base_estimate(torque_model, [equations])
-        own = [COULOMB, VISCOUS, np.linspace(0.3, 0.02, 7), np.linspace(-0.2, 0.3, 7)]
+        own = [COULOMB, VISCOUS, MOTORS, OFFSETS]
         truth = np.concatenate([mbs.inertial_parameters(TRUE), np.stack(own, axis=1).ravel()])
         errors = (base.values - base.combination @ truth) / base.deviations
         inside += int((np.abs(errors) < 3.0).sum())
@@ -233,12 +227,9 @@ def test_without_velocities_it_is_nearly_as_good():
 def test_recordings_of_different_joints_are_refused():
     one = recorded(1, duration=12.0)
     fewer = one.of_joints(JOINTS[:6])
-    with pytest.raises(TimeSeriesError):
-        identify(TRUE, [one, fewer])
-    with pytest.raises(TimeSeriesError):
-        identify(TRUE, [one], fewer)
-    with pytest.raises(TimeSeriesError):
-        identify(TRUE, [])
+    for recordings in (([one, fewer],), ([one], fewer), ([],)):
+        with pytest.raises(TimeSeriesError):
+            identify(TRUE, *recordings)
 
 
 def test_what_is_too_short_for_the_filter_is_refused():

@@ -4,13 +4,13 @@
 
 import json
 import re
-import warnings
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
 import pytest
+from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -32,30 +32,25 @@ IDENTITY = np.eye(4)
 POINT = np.array([0.35, 0.15, 0.25])
 
 
-def urdf(sides=("",)):
+def description(sides=("",)):
     """Return the URDF of one arm, or of several beside each other."""
-    text = '<robot name="arm"><link name="base"/>'
+    limit = '<limit lower="-2.8" upper="2.8" effort="9" velocity="3"/>'
+    parts = [link("base", "")]
     for k, side in enumerate(sides):
         parent = "base"
         for name, (xyz, axis) in ORIGINS.items():
             x, y, z = map(float, xyz.split())
             place = f"{x} {y + 0.4 * k if parent == 'base' else y} {z}"
-            text += (
-                f'<joint name="{side}{name}" type="revolute"><origin xyz="{place}"/><axis '
-                f'xyz="{axis}"/><parent link="{parent}"/><child link="{side}{name}_link"/>'
-                '<limit lower="-2.8" upper="2.8" effort="9" velocity="3"/></joint>'
-                f'<link name="{side}{name}_link"><inertial><mass value="1"/><inertia ixx="0.01" '
-                'iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-            )
-            parent = f"{side}{name}_link"
-    return text + "</robot>"
+            more = f'<origin xyz="{place}"/><axis xyz="{axis}"/>{limit}'
+            child = f"{side}{name}_link"
+            parts += [joint(f"{side}{name}", parent, child, more=more), link(child)]
+            parent = child
+    return urdf(*parts)
 
 
 @lru_cache
 def described(sides=("",)):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mbs.Model.from_urdf(urdf(sides))
+    model = load(description(sides))
     for side in sides:
         model = model.with_frame(f"{side}tip", f"{side}roll_link", TIP)
     return model
@@ -206,7 +201,7 @@ def test_bad_postures_are_rejected_with_advice(postures, point, said):
 
 @pytest.mark.long
 def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path, capsys):
-    (tmp_path / "arm.urdf").write_text(urdf())
+    (tmp_path / "arm.urdf").write_text(description())
     series(touches(30)).write(tmp_path / "touches.csv")
     out, figures = tmp_path / "calibrated.urdf", tmp_path / "figures.json"
     offset = map(str, TIP[:3, 3])
@@ -214,9 +209,7 @@ def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path
     written = ["--out", str(out), "--json", str(figures)]
     assert main(["calibrate", *files, "--tip", "roll_link", "--offset", *offset, *written]) == 0
     assert re.search(r"pan +not observable", capsys.readouterr().out)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mbs.Model.from_urdf(out).with_frame("tip", "roll_link", TIP)
+    model = load(out).with_frame("tip", "roll_link", TIP)
     at = mbs.forward_kinematics(model, touches(30), bodies=["tip"])[:, 0, :3, 3]
     assert np.linalg.norm(at - at.mean(axis=0), axis=1).max() < 6.0 * NOISE
     zeros = json.loads(figures.read_text())["zeros"]

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stretches of recordings for identification, and the filters of their signals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of real arms: held-out errors, and possible inertias."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
 from robots import robot
+from urdf_reference import load
 
-import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 
 UR10 = Path(__file__).parent / "recordings" / "ur10.csv"
@@ -54,10 +51,7 @@ def test_held_out_torques(urdf, recording, validation, most, tmp_path, request):
     assert error["identified"] <= most
     assert error["identified"] <= error["description_with_friction"] <= error["description"]
     assert found["consistent"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mbs.Model.from_urdf(out)
-    for body in model.bodies:
+    for body in load(out).bodies:
         assert not body.inertia.violations()
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

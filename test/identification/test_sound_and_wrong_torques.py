@@ -2,22 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sound torques of several arms are never refused, and wrong ones always, with few poses too."""
 
-from __future__ import annotations
-
-import warnings
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
-from identification_bench import erroneous, motion, ranges
+from identification_bench import erroneous, motion, poses_of, ranges, refused
 from robots import robot
+from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.static import StillData
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeries
 
 ARMS = {"arm7": "", "ur5_robot.urdf": "", "panda.urdf": "panda_hand", "kinova.urdf": ""}
 """Descriptions, and the last link where there is a gripper."""
@@ -32,9 +30,7 @@ DESCRIBED = ((0.0, 0.0), (0.1, 0.0), (0.0, 0.3), (0.05, 0.5))
 @lru_cache
 def arm(name):
     path = robot_path(name) if name == "arm7" else robot(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(path, **({"tip": ARMS[name]} if ARMS[name] else {}))
+    return load(path, **({"tip": ARMS[name]} if ARMS[name] else {}))
 
 
 def true_arm(model, load, share, rng):
@@ -86,18 +82,6 @@ def wrong_torques(tau, g, others, rng):
     }
 
 
-def refused(read, *arguments):
-    try:
-        read(*arguments)
-    except TimeSeriesError as error:
-        return str(error)
-    return ""
-
-
-def poses_of(model, q, tau):
-    return model, TimeSeries(np.arange(float(len(q))), model.joint_names, q, tau=tau)
-
-
 @pytest.mark.parametrize("count", [6, 20])
 @pytest.mark.parametrize("name", ARMS)
 def test_sound_torques_of_still_poses_are_never_refused(name, count):
@@ -105,7 +89,8 @@ def test_sound_torques_of_still_poses_are_never_refused(name, count):
     for seed, (noise, unknown) in enumerate((x, y) for x in NOISES for y in DESCRIBED):
         rng = np.random.default_rng([seed, count])
         q, tau, _ = still(model, true_arm(model, *unknown, rng), count, noise, rng)
-        assert not refused(StillData.read, *poses_of(model, q, tau)), (noise, unknown)
+        found = refused(StillData.read, model, poses_of(q, tau, model.joint_names))
+        assert not found, (noise, unknown)
 
 
 @pytest.mark.parametrize("count", [8, 20])
@@ -119,7 +104,7 @@ def test_wrong_torques_of_still_poses_are_always_refused(name, count):
         q, tau, g = still(model, true, count, 0.01, rng)
         _, others, _ = still(model, true, count, 0.01, rng)
         for what, wrong in wrong_torques(tau, g, others, rng).items():
-            if not refused(StillData.read, *poses_of(model, q, wrong)):
+            if not refused(StillData.read, model, poses_of(q, wrong, model.joint_names)):
                 passed.append((unknown, what))
     assert not passed
 
@@ -149,7 +134,7 @@ def test_torques_of_one_joint_that_are_scaled_are_refused(name, count):
         q, tau, g = still(model, true_arm(model, *unknown, rng), count, noise, rng)
         for joint in np.argsort(g.std(axis=0))[-2:]:
             scaled = np.where(np.arange(model.n) == joint, 4.0 * tau, tau)
-            message = refused(StillData.read, *poses_of(model, q, scaled))
+            message = refused(StillData.read, model, poses_of(q, scaled, model.joint_names))
             assert message, (seed, joint)
             if not any(unknown):  # otherwise another one of two may be named
                 assert model.joint_names[joint] in message, (seed, message)
@@ -158,6 +143,6 @@ def test_torques_of_one_joint_that_are_scaled_are_refused(name, count):
 def test_torques_of_an_arm_with_a_load_that_poses_do_not_show_need_their_unit():
     model, rng = arm("arm7"), np.random.default_rng(2)
     q, tau, _ = still(model, true_arm(model, 0.3, 0.0, rng), 6, 0.03, rng)
-    _, poses = poses_of(model, q, tau)
+    poses = poses_of(q, tau, model.joint_names)
     assert "tau=[N m]" in refused(StillData.read, model, poses)
     assert not refused(StillData.read, model, replace(poses, declared=poses.declared | {"tau"}))

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torques, joints and positions that are not what they seem are refused; right ones never."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE, motion, recorded, torques, with_still_joints, wrong
+from identification_bench import JOINTS, TRUE, poses_of, recorded, with_still_joints, wrong
 from robots import all_files, robot
 
 import mbs_dynamics as mbs
@@ -141,11 +139,8 @@ def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
 def test_a_load_without_the_weight_of_the_arm_is_no_arm():
     """As of a driver that subtracts the gravity torques that it knows, without the load."""
     loaded = TRUE.with_payload("tool", mass=1.5, com=(0.0, 0.0, 0.05))
-    t = np.arange(0.0, 12.0, 0.01)
-    q, qd, qdd = motion(t, 1)
-    tau = torques(q, qd, qdd, loaded)
-    right = TimeSeries(t, JOINTS, q, tau=tau)
-    without = replace(right, tau=tau - mbs.gravity_torques(TRUE, q))
+    right = replace(recorded(1, 12.0, 100.0, noise=0.0, arm=loaded), qd=None)
+    without = replace(right, tau=right.tau - mbs.gravity_torques(TRUE, right.q))
     assert "without gravity" in refused(without, "a load on 'tool' alone explains the torques")
     validate(TRUE, right)
 
@@ -161,13 +156,9 @@ def test_positions_that_are_shares_of_the_ranges_are_named(first, last):
     shares = first + (last - first) * share
     stated = last > 1.0
     tau = mbs.gravity_torques(arm, q) * (1.0 + 1e-3 * rng.normal(size=q.shape))
-    poses = TimeSeries(
-        np.arange(30.0),
-        arm.joint_names,
-        np.radians(shares) if stated else shares,
-        tau=tau,
-        declared=frozenset({"q"} if stated else ()),
-    )
+    declared = frozenset({"q"} if stated else ())
+    given = np.radians(shares) if stated else shares
+    poses = poses_of(given, tau, arm.joint_names, declared=declared)
     with pytest.raises(TimeSeriesError, match=f"of the ranges .* {first:g} to {last:g}: convert"):
         identify_static(arm, poses)
     identify_static(arm, replace(poses, q=q))
@@ -240,17 +231,13 @@ def test_a_unit_is_named_only_where_the_factor_is_that_of_it(ratio, said):
 
 def with_load(mass, seed=3):
     arm = TRUE.with_payload("tool", mass, (0.0, 0.03, 0.1))
-    t = np.arange(0.0, 12.0, 0.01)
-    q, qd, qdd = motion(t, seed)
-    tau = torques(q, qd, qdd, model=arm)
-    noise = np.random.default_rng(seed).normal(size=tau.shape)
-    return replace(RIGHT, t=t, q=q, qd=qd, tau=tau + 0.01 * tau.std(axis=0) * noise)
+    return recorded(seed, 12.0, 100.0, arm=arm)
 
 
 @pytest.mark.parametrize("mass", [0.1, 0.3, 3.0, 12.0, 25.0])
 def test_light_and_heavy_loads_are_identified(mass):
     found = identify_payload(TRUE, with_load(mass), "tool")
-    # The noise of the torques alone is a standard deviation of 0.0023 kg.
+    # The noise of the torques alone is a standard deviation of 0.0024 kg.
     assert found.inertia.mass == pytest.approx(mass, rel=0.01, abs=0.0025)
     np.testing.assert_allclose(found.inertia.com, [0.0, 0.03, 0.1], atol=0.01)
 

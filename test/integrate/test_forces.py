@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forces in joints: what a description states, joints that follow others, stops, and standstill."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close
+from urdf_reference import chain, load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
@@ -32,17 +31,17 @@ def dissipated(qd: np.ndarray) -> np.ndarray:
 
 def geared_robot() -> mbs.Model:
     """Return a chain of four joints, two of which follow the first, backwards and slower."""
-    text = '<link name="base"/>'
-    for k, (name, (kind, _, ratio, damping, friction)) in enumerate(JOINTS.items()):
-        mimic = f'<mimic joint="lead" multiplier="{ratio}" offset="0.1"/>' if ratio != 1.0 else ""
-        text += f"""
-            <link name="l{k}"><inertial><origin xyz="0 0.1 0.2"/><mass value="{k + 1}"/>
-              <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-            <joint name="{name}" type="{kind}"><axis xyz="1 0 0"/><origin xyz="0 0.2 0.3"/>
-              <parent link="{"base" if k == 0 else f"l{k - 1}"}"/><child link="l{k}"/>
-              <limit lower="-1" upper="2" effort="100" velocity="100"/>
-              <dynamics damping="{damping}" friction="{friction}"/>{mimic}</joint>"""
-    return mbs.Model.from_urdf(f'<robot name="geared">{text}</robot>')
+    joints = []
+    for name, (kind, _, ratio, damping, friction) in JOINTS.items():
+        more = (
+            '<axis xyz="1 0 0"/><origin xyz="0 0.2 0.3"/>'
+            '<limit lower="-1" upper="2" effort="100" velocity="100"/>'
+            f'<dynamics damping="{damping}" friction="{friction}"/>'
+        )
+        if ratio != 1.0:
+            more += f'<mimic joint="lead" multiplier="{ratio}" offset="0.1"/>'
+        joints.append((name, kind, more))
+    return load(chain(*joints))
 
 
 @pytest.mark.parametrize("rates", [(3.0, 1.0), (-3.0, 1.0), (0.5, -2.0)])

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dry friction: what stands, what breaks away, what slides, and that none of it adds energy."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in joint coordinates: their order, friction and stops, parameters, and bad input."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -40,16 +38,9 @@ def pendulum(mass=2.0, length=0.5, gravity=9.81):
 
 def joint_forces(model, **given):
     """Forces with these parameters, zero or infinite where none is given."""
-    zero, infinite = np.zeros(model.n), np.full(model.n, np.inf)
-    standard = {
-        "damping": zero,
-        "friction": zero,
-        "lower": -infinite,
-        "upper": infinite,
-        "stiffness": zero,
-        "stop_damping": zero,
-    }
-    return JointForces(**{**standard, **{k: np.full(model.n, v) for k, v in given.items()}})
+    standard = dict.fromkeys(("damping", "friction", "stiffness", "stop_damping"), 0.0)
+    values = {**standard, "lower": -np.inf, "upper": np.inf, **given}
+    return JointForces(**{name: np.full(model.n, x) for name, x in values.items()})
 
 
 @every_method
@@ -107,21 +98,6 @@ def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
     assert np.abs(np.diff(states[-100:, 0, 0])).max() < 1e-12
 
 
-@pytest.mark.long
-@every_method
-def test_an_arm_falls_onto_its_stops_and_comes_to_rest(method):
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    forces = JointForces.of(arm, damping=3.0, friction=0.5, stops=True)
-    stepper = Stepper(arm, method=method, forces=forces)
-    start = np.array([[0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1], np.zeros(7)])
-    states = stepper.run(start, np.zeros(7), 1e-3, 10000)
-    lower, upper = arm.lower, arm.upper
-    assert np.isfinite(states).all()
-    assert np.abs(states[-1, 1]).max() < 0.02
-    assert (states[-1, 0] < upper + 0.05).all()
-    assert (states[-1, 0] > lower - 0.05).all()
-
-
 def test_gravity_payload_and_joints_are_inputs():
     arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
     kernel = Stepper(arm, forces=joint_forces(arm, damping=1.0)).kernel
@@ -170,10 +146,8 @@ def test_wrong_arguments_are_named():
         (lambda: Stepper(model, method="rk5"), UnknownMethodError, "'rk4'"),
         (lambda: Stepper("arm7"), ArgumentError, "model"),
         (lambda: Stepper(model, forces=JointForces.of(other)), ArgumentError, r"forces.*7.*1"),
-        (lambda: Stepper(model, forces=1.0), ArgumentError, r"forces.*float"),
         (lambda: stepper.step([0.0, 0.0], effort, 1e-3), ArgumentError, "state"),
         (lambda: stepper.step(state, effort, 1e-3, np.zeros((1, 6))), ArgumentError, "wrenches"),
-        (lambda: stepper.run(state, effort, 1e-3, 2.5), ArgumentError, "steps"),
         (lambda: stepper.run(state, effort, -1e-3, 10), ArgumentError, "h "),
         (lambda: stepper.run(state, np.zeros((7, 1)), 1e-3, 10), ArgumentError, "effort"),
         (lambda: Stepper(massless).step(state, effort, 1e-3), SingularError, "joint1"),

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation in joint coordinates: orders, what is conserved, events, and failures."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,24 +15,8 @@ from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
 from mbs_dynamics.model.model import body_wrenches
 from mbs_dynamics.resources import robot_path
 
-ORDERS = {"semi_implicit_euler": 1, "rk4": 4, "implicit_midpoint": 2}
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
 START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
-
-
-def exact(duration, **given):
-    """The end of a motion, by the adaptive integrator with small tolerances."""
-    motion = simulate(
-        CHAIN,
-        *START,
-        duration=duration,
-        step=duration / 2,
-        method="dormand_prince",
-        rtol=1e-13,
-        atol=1e-13,
-        **given,
-    )
-    return np.array([motion.q[-1], motion.qd[-1]])
 
 
 def ends(method, steps, duration, **given):
@@ -44,14 +26,6 @@ def ends(method, steps, duration, **given):
     return np.array([motion.q[-1], motion.qd[-1]])
 
 
-@pytest.mark.parametrize("method", ORDERS)
-def test_order(method):
-    """Halving the step divides the error by 2 to the power of the order, within 0.1."""
-    reference = exact(0.1)
-    errors = [np.abs(ends(method, steps, 0.1) - reference).max() for steps in (20, 40)]
-    assert abs(math.log2(errors[0] / errors[1]) - ORDERS[method]) < 0.1
-
-
 @pytest.mark.long
 def test_laws_act_at_every_instant_in_dormand_prince():
     """A reference of small rk4 steps, which hold the torques, is as close as its step is short."""
@@ -59,9 +33,11 @@ def test_laws_act_at_every_instant_in_dormand_prince():
     def law(t, q, qd):
         return np.sin(20.0 * t) - 2.0 * q - 0.1 * qd
 
-    given = {"rtol": 1e-10, "atol": 1e-10, "control": law}
-    found = ends("dormand_prince", 10, 0.1, **given)
-    assert_close(found, exact(0.1, control=law), 1e-8)
+    found, exact = (
+        ends("dormand_prince", steps, 0.1, rtol=tolerance, atol=tolerance, control=law)
+        for steps, tolerance in ((10, 1e-10), (2, 1e-13))
+    )
+    assert_close(found, exact, 1e-8)
     errors = [np.abs(ends("rk4", n, 0.1, control=law) - found).max() for n in (100, 200)]
     assert abs(errors[0] / errors[1] - 2.0) < 0.1
 
@@ -259,14 +235,9 @@ def test_a_torque_that_is_not_finite(method):
 
 def test_tolerances_that_cannot_be_met():
     """The rate grows with its own square, without bound within a finite time."""
+    law = {"control": lambda t, q, qd: 5.0 * qd * np.abs(qd)}
     with pytest.raises(SimulationError, match="tolerance") as caught:
-        simulate(
-            CHAIN,
-            *START,
-            duration=5.0,
-            method="dormand_prince",
-            control=lambda t, q, qd: 5.0 * qd * np.abs(qd),
-        )
+        simulate(CHAIN, *START, duration=5.0, method="dormand_prince", **law)
     assert 0.0 < caught.value.time < 5.0
     assert len(caught.value.motion) > 10
 
@@ -330,18 +301,14 @@ STOPPED = JointForces(*np.zeros((2, 3)), -np.ones(3), *np.ones((1, 3)), *np.zero
         ({"step": -1e-3}, "step"),
         ({"duration": -1.0}, "duration"),
         ({"duration": 0.1004}, "duration.*0.1 s"),
-        ({"duration": "long"}, "duration"),
         ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: t - 0.05}, r"batch \(2,\)"),
         ({"q": [0.0, 1.0]}, r"q.*\(2,\).*\(3,\)"),
         ({"q": [0.0, np.inf, 0.0]}, "q"),
-        ({"qd": np.zeros((2, 2))}, r"qd.*\(2, 2\)"),
         ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "q .*, qd"),
         ({"control": [1.0, 2.0]}, r"control.*\(2,\).*\(3,\)"),
         ({"control": np.zeros((7, 3))}, "control.*7.*100"),
         ({"control": np.full((100, 3), np.nan)}, "control"),
-        ({"control": "none"}, "control"),
         ({"control": lambda t, q, qd: [0.0]}, r"control.*\(1,\)"),
-        ({"control": lambda t, q, qd: "x"}, "control"),
         ({"wrenches": np.zeros(6)}, r"wrenches.*\(6,\).*\(3, 6\)"),
         ({"forces": 3.0}, "forces"),
         ({"forces": OF_ONE}, "forces.*1.*3"),

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of simulations as motion data, and their files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mechanisms import random_mechanism

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the simulation: explicit Runge-Kutta schemes and dense output."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import assert_close
 from twins import mixed

@@ -5,8 +5,6 @@
 The same schemes with the same steps: what differs is rounding, which the motion lets grow.
 """
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest
@@ -27,6 +25,18 @@ def start_and_torques(n):
     return rng.uniform(-0.5, 0.5, n), rng.uniform(-0.5, 0.5, n), rng.uniform(-2.0, 2.0, (STEPS, n))
 
 
+def positions_of(theirs, q, qd, torques):
+    """Return the positions through which MuJoCo goes under these torques."""
+    data = mujoco.MjData(theirs)
+    data.qpos[:], data.qvel[:] = q, qd
+    positions = [q]
+    for tau in torques:
+        data.qfrc_applied[:] = tau
+        mujoco.mj_step(theirs, data)
+        positions.append(data.qpos.copy())
+    return positions
+
+
 @every_arm
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_trajectories_are_those_of_mujoco(name, method):
@@ -34,16 +44,9 @@ def test_trajectories_are_those_of_mujoco(name, method):
     names = [theirs.joint(k).name for k in range(theirs.njnt)]
     assert names == list(ours.joint_names)
     q, qd, torques = start_and_torques(ours.n)
-    data = mujoco.MjData(theirs)
-    data.qpos[:], data.qvel[:] = q, qd
-    expected = [q]
-    for tau in torques:
-        data.qfrc_applied[:] = tau
-        mujoco.mj_step(theirs, data)
-        expected.append(data.qpos.copy())
     motion = simulate(ours, q, qd, duration=STEPS * 1e-3, control=torques, method=method)
     assert np.abs(motion.q - q).max() > 0.1
-    assert np.abs(motion.q - expected).max() < 1e-9
+    assert np.abs(motion.q - positions_of(theirs, q, qd, torques)).max() < 1e-9
 
 
 def test_damping_is_that_of_mujoco():
@@ -52,18 +55,7 @@ def test_damping_is_that_of_mujoco():
     ours, theirs = load(robot(name)), mujoco_model(robot(name), "semi_implicit_euler")
     theirs.dof_damping[:] = 5.0
     q, qd, torques = start_and_torques(ours.n)
-    data = mujoco.MjData(theirs)
-    data.qpos[:], data.qvel[:] = q, qd
-    data.qfrc_applied[:] = torques[0]
-    for _ in range(STEPS):
-        mujoco.mj_step(theirs, data)
-    motion = simulate(
-        ours,
-        q,
-        qd,
-        duration=STEPS * 1e-3,
-        control=torques[0],
-        method="semi_implicit_euler",
-        forces=JointForces.of(ours, damping=5.0, friction=0.0),
-    )
-    assert np.abs(motion.q[-1] - data.qpos).max() < 1e-9
+    forces = JointForces.of(ours, damping=5.0, friction=0.0)
+    given = {"duration": STEPS * 1e-3, "method": "semi_implicit_euler", "forces": forces}
+    motion = simulate(ours, q, qd, control=torques, **given)
+    assert np.abs(motion.q - positions_of(theirs, q, qd, torques)).max() < 1e-9

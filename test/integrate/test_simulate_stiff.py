@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damping and friction that no step resolves, and durations that are not whole steps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -23,13 +21,8 @@ Q, QD = np.array([0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1]), np.linspace(-1.0, 1.0, 7
 
 
 def slider(mass):
-    return mbs.Model.from_screws(
-        [-1],
-        np.eye(4)[None],
-        [[0, 0, 0, 1, 0, 0]],
-        mbs.spatial_inertia(mass, (0, 0, 0), 1e-6 * np.eye(3))[None],
-        frame="body_fixed",
-    )
+    M = mbs.spatial_inertia(mass, (0, 0, 0), 1e-6 * np.eye(3))
+    return mbs.Model.from_screws([-1], [np.eye(4)], [[0, 0, 0, 1, 0, 0]], [M], frame="body_fixed")
 
 
 def coaxial(light, heavy):
@@ -77,10 +70,8 @@ def test_no_damping_adds_energy(seed, method):
     """Trees with damping from none to a thousand times what the step resolves."""
     rng = np.random.default_rng(seed)
     model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
-    start, forces = (
-        rng.uniform(-1.0, 1.0, (2, model.n)),
-        JointForces.of(model, damping=10.0 ** rng.uniform(-3, 6, model.n), friction=0.0),
-    )
+    start, damping = rng.uniform(-1.0, 1.0, (2, model.n)), 10.0 ** rng.uniform(-3, 6, model.n)
+    forces = JointForces.of(model, damping=damping, friction=0.0)
     run = simulate(model, *start, duration=0.5, step=1e-2, method=method, forces=forces)
     assert (np.diff(run.kinetic) <= 1e-12 * run.kinetic[0]).all()
 

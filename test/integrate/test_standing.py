@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forces of the floor on a robot that stands, against statics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from robots import robot

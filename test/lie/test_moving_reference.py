@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives with respect to moving frames, against the product rule on coordinates."""
 
-from __future__ import annotations
-
 import moving_reference as moving
 import numpy as np
 import pytest
@@ -93,30 +91,3 @@ def test_inertia(scene):
     A, A_rate = scene.A, scene.A_rate
     local_rate = A_rate.T @ M @ A + A.T @ Md @ A + A.T @ M @ A_rate
     check(moving.inertia_rate, A.T @ M @ A, local_rate, scene.V_P, A.T @ Md @ A)
-
-
-def test_inertia_seen_from_its_own_body_and_from_the_ground(scene):
-    """(A 3) and (A 5) are one equation."""
-    M, Md = scene.inertia()
-    A, _ = Ad(scene.X, scene.Xd)
-    V_body, V_spatial = (scene.body.twist(name)[0] for name in ("body_fixed", "spatial"))
-    in_body = moving.inertia_rate(scene.body.M_b, np.zeros((6, 6)), V_body)
-    assert_close(in_body, A.T @ Md @ A, TOLERANCE)
-    in_space = moving.inertia_rate(M, np.zeros((6, 6)), V_spatial)
-    assert_close(in_space, Md, TOLERANCE)
-
-
-def test_newton_euler_equations_in_a_frame_that_moves_otherwise(scene):
-    """(3.1), (3.2), (3.5): the wrench is the global rate of the momentum, here that of spatial
-    coordinates, whatever the frame in which the local rate is taken."""
-    M, Md = scene.inertia()
-    V, Vd = scene.body.twist("spatial")[0], scene.rng.normal(size=6)
-    W = Md @ V + M @ Vd  # about the origin of the inertial frame
-    A, A_rate = scene.A, scene.A_rate
-    local_rate = A_rate.T @ M @ V + A.T @ W
-    assert_close(moving.wrench_rate(A.T @ M @ V, local_rate, scene.V_P), A.T @ W, TOLERANCE)
-    # expanded below (3.5): local rates of inertia and twist, from their global ones
-    M_P, V_in_P = A.T @ M @ A, scene.A_inverse @ V
-    M_rate = moving.inertia_rate(M_P, A.T @ Md @ A, -scene.V_P)
-    V_rate = moving.screw_rate(V_in_P, scene.A_inverse @ Vd, -scene.V_P)
-    assert_close(M_rate @ V_in_P + M_P @ V_rate, local_rate, TOLERANCE)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SO(3): the axioms of the group, and each function against power series in 60 digits."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

@@ -4,6 +4,8 @@
 
 import numpy as np
 import pytest
+from urdf_reference import joint as link_joint
+from urdf_reference import link, mimic, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
@@ -13,16 +15,13 @@ from mbs_dynamics.model.joint import Joint, one_screw
 
 ABOUT_Z = one_screw("z", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-GRIPPER = """<robot name="gripper"><link name="palm"/>
-  <link name="left"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="right"><inertial><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="driver" type="revolute"><parent link="palm"/><child link="left"/>
-    <axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3" effort="5"/></joint>
-  <joint name="follower" type="revolute"><parent link="palm"/><child link="right"/>
-    <axis xyz="0 0 1"/><mimic joint="driver" multiplier="2" offset="0.1"/>
-    <limit lower="-1" upper="1" velocity="4" effort="1"/></joint></robot>"""
+DRIVER = '<axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3" effort="5"/>'
+FOLLOWER = mimic("driver", 2, 0.1) + '<limit lower="-1" upper="1" velocity="4" effort="1"/>'
+GRIPPER = urdf(
+    link("palm", ""), link("left"), link("right"),
+    link_joint("driver", "palm", "left", more=DRIVER),
+    link_joint("follower", "palm", "right", more=FOLLOWER),
+)  # fmt: skip
 """A driver with bounds of +-2, whose follower allows it -0.55 to 0.45."""
 
 

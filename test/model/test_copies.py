@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models and kernels are copied, pickled and sent to other processes, and come back equal."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import replace
@@ -15,15 +13,12 @@ from mechanisms import random_mechanism, with_mimics
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 
-COPIES = {
-    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
-    "deepcopy": copy.deepcopy,
-    "copy": copy.copy,
-}
-every_copy = pytest.mark.parametrize("how", COPIES)
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))
 
 
-def models() -> dict[str, mbs.Model]:
+def models():
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     mimics = random_mechanism(5, (-1, 0, 0, 2, 1))
     return {
@@ -33,12 +28,12 @@ def models() -> dict[str, mbs.Model]:
     }
 
 
-@every_copy
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy, copy.copy])
 @pytest.mark.parametrize("name", models())
-def test_copies_of_models_are_equal(name, how):
+def test_copies_of_models_are_equal(name, copied):
     model = models()[name]
     mbs.gravity_torques(model, np.zeros(model.n))  # which is compiled
-    other = COPIES[how](model)
+    other = copied(model)
     assert other == model
     assert hash(other) == hash(model)
     assert other is not model

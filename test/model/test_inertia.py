@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inertias of rigid bodies against sums over their points, by definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import exact

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints of many degrees of freedom: their motions, and models made with them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -139,33 +137,6 @@ def test_displacements_are_exact_at_every_angle(kind, turns):
     q = joint.displaced(joint.neutral(), rng.normal(size=joint.nv), "j")
     found = joint.difference(q, joint.displaced(q, v, "j"), "j").astype(float)
     assert_close(found, v, 1e-7 if turns > 3.1 else 1e-12)
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_poses_are_products_of_motions(seed):
-    rng = np.random.default_rng(seed)
-    order = list(rng.permutation(tuple(KINDS)))
-    parents = [None, None, *(f"body {order[rng.integers(k)]}" for k in range(2, len(order)))]
-    given = [
-        Connection(
-            name=f"joint {kind}",
-            joint=made(kind, seed),
-            body=f"body {kind}",
-            parent=parent,
-            S_parent=pose(rng),
-            S_body=pose(rng),
-        )
-        for kind, parent in zip(order, parents, strict=True)
-    ]
-    model = mbs.Model.from_joints(given)
-    assert (model.n, model.nb) == (sum(DOF.values()), len(KINDS))
-    q = model.random_state(seed).q
-    C = {None: np.eye(4)}
-    for one in given:
-        moved = one.joint.motion(q[model.positions(one.name)], one.name)
-        C[one.body] = C[one.parent] @ one.S_parent @ moved @ np.linalg.inv(one.S_body)
-    found = mbs.forward_kinematics(model, q, bodies=[one.body for one in given])
-    assert_close(found, [C[one.body] for one in given], 1e-12)
 
 
 def test_names_and_order_of_bodies_and_joints():

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of MJCF: MuJoCo on the trees of gymnasium, at random, and on URDFs; bad input."""
 
-from __future__ import annotations
-
 import sys
 
 import mujoco

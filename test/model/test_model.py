@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model: what it says of a mechanism, what it refuses, and its diagnostics."""
 
-from __future__ import annotations
-
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +9,9 @@ import pytest
 from mechanisms import ARM_URDF, TREE, random_mechanism
 from reference import assert_close
 from robots import robot
+from urdf_reference import load
 
-from mbs_dynamics.errors import ModelError, ModelWarning
+from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Model
 from mbs_dynamics.model.diagnostics import diagnose
 from mbs_dynamics.model.joint import one_screw
@@ -61,9 +59,7 @@ def test_numbers_and_names():
     ],
 )
 def test_tools_are_hands_and_not_fingers(name, expected):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        assert list(tools(Model.from_urdf(robot(name)))) == expected
+    assert list(tools(load(robot(name)))) == expected
 
 
 def test_mimics_share_coordinates():

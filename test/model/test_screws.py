@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from screws and joint frames, against products of exponentials written out here."""
 
-from __future__ import annotations
-
 from math import cos, sin, sqrt
 from typing import Any
 
@@ -23,9 +21,10 @@ from mbs_dynamics.model.screws import FRAMES
 SEEDS = range(4)
 
 
-def seen_from(C, X):
-    """The screw X in the frame from which its own frame has the pose C, by conjugation."""
-    return vee(C @ hat(X) @ np.linalg.inv(C))
+def seen_from(poses, screws):
+    """Each screw in the frame from which its own frame has the pose, by conjugation."""
+    pairs = zip(poses, screws, strict=True)
+    return np.array([vee(C @ hat(X) @ np.linalg.inv(C)) for C, X in pairs])
 
 
 def inertia(rng):
@@ -53,15 +52,8 @@ class Mechanism:
         self.q = rng.uniform(-2.0, 2.0, self.nb)
         self.A = self.configuration(np.zeros(self.nb))
         self.B = self.S_parent @ np.linalg.inv(self.S_body)
-        self.Y = np.array([seen_from(A, X) for A, X in zip(self.A, self.X, strict=True)])
-
-    @property
-    def X(self):
-        return np.array([seen_from(S, Z) for S, Z in zip(self.S_body, self.Z, strict=True)])
-
-    @property
-    def X_bar(self):
-        return np.array([seen_from(S, Z) for S, Z in zip(self.S_parent, self.Z, strict=True)])
+        self.X, self.X_bar = seen_from(self.S_body, self.Z), seen_from(self.S_parent, self.Z)
+        self.Y = seen_from(self.A, self.X)
 
     def configuration(self, q):
         """C_i by eq. (3), the one with the joint frames, down the tree."""

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slips in the inertias of a URDF are named, with the values that were meant."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
 import pytest
-from urdf_reference import load
+from urdf_reference import joint, link, load, urdf
 
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.slips import ENTRIES, UPPER, tensor_slip, twin_slips
@@ -48,18 +46,15 @@ def test_a_slip_in_a_tensor_is_named_with_the_value_that_was_meant(kind):
 
 def legs(**stated):
     """Return messages about twins of two legs, alike except for what is stated on the left."""
-    text = '<robot name="legs"><link name="base"/>'
+    parts = [link("base", "")]
     for side in ("left", "right"):
         values = {"mass": 2.0, "ixx": 0.012, "iyy": 0.01, "izz": 0.004}
         values |= stated if side == "left" else {}
         tensor = " ".join(f'{x}="{values.get(x, 0.0)}"' for x in ENTRIES)
-        text += (
-            f'<link name="{side}_thigh"><inertial><origin xyz="0 0 -0.1"/><mass value='
-            f'"{values["mass"]}"/><inertia {tensor}/></inertial></link><joint name="{side}" '
-            f'type="continuous"><parent link="base"/><child link="{side}_thigh"/>'
-            '<axis xyz="0 1 0"/></joint>'
-        )
-    return [str(x) for x in load(text + "</robot>").diagnostics if "twin" in x.message]
+        inertial = f'<mass value="{values["mass"]}"/><inertia {tensor}/><origin xyz="0 0 -0.1"/>'
+        parts.append(link(f"{side}_thigh", f"<inertial>{inertial}</inertial>"))
+        parts.append(joint(side, "base", f"{side}_thigh", "continuous", '<axis xyz="0 1 0"/>'))
+    return [str(x) for x in load(urdf(*parts)).diagnostics if "twin" in x.message]
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,9 @@ def test_other_limits_forbid_nothing(text):
 @pytest.mark.long
 def test_soft_limits_do_not_act_on_a_bus_of_motors():
     model = mbs.Model.from_urdf(STOPPING["soft gain 0"])
-    rows = {
-        name: {
-            "motor": k,
-            "sign": 1,
-            "position_per_radian": 1.0,
-            "command_per_newton_metre": 1.0,
-            "feedback_per_newton_metre": 1.0,
-        }
-        for k, name in enumerate(model.joint_names)
-    }
+    units = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+    row = {"sign": 1, **dict.fromkeys(units, 1.0)}
+    rows = {name: {"motor": k, **row} for k, name in enumerate(model.joint_names)}
     motors = Motors({"when_silent": "damp", "motors": rows}, model)
     assert not any(
         "joint4" in one for one in GuardedArm(model, laws.Gravity(), motors).problems(0.0)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from URDF texts written here: joints, mimics, parts of a file, and diagnostics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from urdf_reference import (
@@ -17,7 +15,6 @@ from urdf_reference import (
     load,
     mimic,
     notes,
-    pin_inertia,
     pin_positions,
     reference_of,
     tree,
@@ -97,26 +94,6 @@ def test_a_floating_base_moves_the_root_link():
     floating = chain(("j", "fixed", ORIGIN), ("f", "floating", ORIGIN))
     with pytest.raises(ArgumentError, match=r"floating_base.*'f'"):
         Model.from_urdf(floating, floating_base=True)
-
-
-def test_fixed_links_are_merged_along_the_way():
-    text = chain(
-        ("j1", "revolute", ORIGIN + STATED),
-        ("f1", "fixed", ORIGIN + '<axis xyz="0 0 0"/>'),
-        ("f2", "fixed", ORIGIN),
-        ("j2", "revolute", ORIGIN + STATED),
-    )
-    model, reference = load(text), reference_of(text)
-    assert model.body_names == ("b", "e")
-    assert {name: frame.body for name, frame in model.frames.items()} == {
-        **{"a": GROUND, "b": 0, "c": 0, "d": 0, "e": 1}
-    }
-    merged = pin_inertia(reference.inertias[1])
-    found = model.bodies[0].inertia
-    for ours, theirs in zip((found.mass, found.moment, found.tensor), merged, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
-    assert_same_poses(model, reference, np.array([0.4, -1.1]), np.array([0.4, -1.1]))
-    assert "link 'd': 2 kg merged into link 'b' by the fixed joint 'f2'" in notes(model)
 
 
 def test_a_mimic_follows_the_end_of_the_chain():

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid URDFs raise errors that name the source and the element."""
 
-from __future__ import annotations
-
 import re
 import warnings
 
 import numpy as np
 import pytest
 from lxml import etree
+from urdf_reference import joint, mimic
 
 from mbs_dynamics.errors import ModelWarning, UrdfError
 from mbs_dynamics.model.model import Model
@@ -52,21 +51,14 @@ def more(elements, text=GOOD):
     return text.replace("</robot>", elements + "</robot>")
 
 
-def moving(name, parent, child, content="", kind="revolute"):
-    ends = f'<parent link="{parent}"/><child link="{child}"/>'
-    return f'<joint name="{name}" type="{kind}">{ends}{content}</joint>'
-
-
 def mimicking(of, name="m"):
-    return f'<link name="{name}_link"/>' + moving(
-        name, "a", f"{name}_link", f'<mimic joint="{of}"/>'
-    )
+    return f'<link name="{name}_link"/>' + joint(name, "a", f"{name}_link", more=mimic(of))
 
 
 ENCODED = '<?xml version="1.0" encoding="{}"?>' + GOOD
 INCLUDE = '<xacro:include xmlns:xacro="http://ros.org/wiki/xacro" filename="x"/>'
 LINKS = '<link name="x"/><link name="y"/><link name="t"/>'
-LOOP = moving("m", "x", "y") + moving("n", "y", "x")
+LOOP = joint("m", "x", "y") + joint("n", "y", "x")
 PREFIXED = mimicking("q", "l_r_p") + mimicking("j", "l_q") + mimicking("j", "l_r_q")
 
 BAD = [
@@ -83,12 +75,12 @@ BAD = [
     # trees
     ('<robot name="r"/>', "no links"),
     (more('<link name="other"/>'), "a, other"),
-    (more(LINKS + moving("l", "a", "t") + LOOP), "x -> y -> x"),
-    (more(moving("m", "c", "a")), "a -> b -> c -> a"),
+    (more(LINKS + joint("l", "a", "t") + LOOP), "x -> y -> x"),
+    (more(joint("m", "c", "a")), "a -> b -> c -> a"),
     (instead('<parent link="a"/>', '<parent link="aa"/>'), "'aa' of joint 'j'"),
-    (more(moving("m", "a", "c")), "'k' and 'm'"),
+    (more(joint("m", "a", "c")), "'k' and 'm'"),
     (more('<link name="b"/>'), "'b'"),
-    (more('<link name="d"/>' + moving("j", "a", "d")), "'j'"),
+    (more('<link name="d"/>' + joint("j", "a", "d")), "'j'"),
     # joints
     (instead('"revolute"', '"screw"'), "'screw'"),
     (without(' type="revolute"'), "joint 'j': <joint> has no attribute 'type'"),
@@ -98,7 +90,7 @@ BAD = [
     (instead('0 0 1"/>\n    <limit', '0 0 0"/>\n    <limit'), "joint 'j'"),
     (instead('<axis xyz="0 0 1"/>', "<axis/>"), "joint 'j': <axis> has no attribute 'xyz'"),
     (more(mimicking("jj")), "'jj' (did you mean 'j'?)"),
-    (more('<link name="x"/>' + moving("m", "a", "x", "<mimic/>")), "<mimic> has no attribute"),
+    (more('<link name="x"/>' + joint("m", "a", "x", more="<mimic/>")), "<mimic> has no attribute"),
     (more(mimicking("k")), "'m' cannot mimic joint 'k': 'k' is fixed"),
     (more(mimicking("k")).replace('"fixed"', '"floating"'), "'k' is floating"),
     (more(mimicking("j")).replace('"m" type="revolute"', '"m" type="planar"'), "'m' is planar"),

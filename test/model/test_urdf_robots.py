@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots of example-robot-data, against Pinocchio."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the text of a URDF comes from, and what a text may not do."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -2,36 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings about numbers of a URDF that are in other units."""
 
-from __future__ import annotations
-
 import pytest
-from urdf_reference import load, notes
+from urdf_reference import joint, link, load, notes, urdf
 
-PLAIN = {"mass": "1.2", "inertia": "0.002", "com": "0 0 0.1", "limits": "-2 2", "rpy": "0 0 0"}
+PLAIN = {"mass": "1.2", "inertia": "0.002", "com": "0 0 0.1", "limits": "-2 2"}
+PLAIN |= {"xyz": "0 0 0.3", "rpy": "0 0 0", "inertial_rpy": "0 0 0"}
 
 
 def warned(**given):
     """The warnings about an arm of four links, of which the second is stated in some units."""
-    return notes(load(arm(**given)), "warning")
-
-
-def arm(xyz="0 0 0.3", inertial_rpy="0 0 0", **given):
-    """The description of such an arm."""
-    text = '<robot name="r"><link name="l0"/>'
+    parts = [link("l0", "")]
     for k in range(1, 5):
-        x = {**PLAIN, **given} if k == 2 else PLAIN
+        x = PLAIN | given if k == 2 else PLAIN
         lower, upper = x["limits"].split()
-        where = xyz if k == 2 else "0 0 0.3"
-        turned = inertial_rpy if k == 2 else "0 0 0"
         moments = "".join(f' {name}="{x["inertia"]}"' for name in ("ixx", "iyy", "izz"))
-        text += (
-            f'<link name="l{k}"><inertial><origin xyz="{x["com"]}" rpy="{turned}"/>'
+        inertial = (
+            f'<inertial><origin xyz="{x["com"]}" rpy="{x["inertial_rpy"]}"/>'
             f'<mass value="{x["mass"]}"/><inertia{moments} ixy="0" ixz="0" iyz="0"/></inertial>'
-            f'</link><joint name="j{k}" type="revolute"><parent link="l{k - 1}"/>'
-            f'<child link="l{k}"/><origin xyz="{where}" rpy="{x["rpy"]}"/><axis xyz="0 1 0"/>'
-            f'<limit lower="{lower}" upper="{upper}" effort="9" velocity="1"/></joint>'
         )
-    return text + "</robot>"
+        more = (
+            f'<origin xyz="{x["xyz"]}" rpy="{x["rpy"]}"/><axis xyz="0 1 0"/>'
+            f'<limit lower="{lower}" upper="{upper}" effort="9" velocity="1"/>'
+        )
+        parts += [link(f"l{k}", inertial), joint(f"j{k}", f"l{k - 1}", f"l{k}", more=more)]
+    return notes(load(urdf(*parts)), "warning")
 
 
 @pytest.mark.parametrize(

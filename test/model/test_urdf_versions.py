@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quaternions and limits of URDF 1.1 and 1.2, and files of other formats."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from urdf_reference import load, notes

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversions between the four representations: Mueller (kinematics), Tables 3 and 4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import exact

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moves of each representation, against moving_bodies.py and the definition of the twists."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, every_mechanism

@@ -9,8 +9,6 @@ Neither pytest nor a reference library is needed, so that this runs where those 
 noxfile.py.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import platform

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of the checks, and a state of it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from functools import cache

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels: calls, back ends, batches, simulations, the cache, exported C, the command line."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import importlib.util

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node as a process of its own, over DDS."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bags of rosbag2 and ROS 1: whole, split, unfinished, and with several topics."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Episodes of LeRobot datasets: names, units and clock from info.json, or declared."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

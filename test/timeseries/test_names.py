@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of joints in a file and in a model: whole words, or a question."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from urdf_reference import STATED, chain

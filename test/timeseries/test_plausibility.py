@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three checks of data whose units were not declared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +18,6 @@ RIGHT = TimeSeries(
     T, ARM.joint_names, np.sin(PHASE), np.cos(PHASE), tau=np.sin(2.0 * PHASE), name="run.csv"
 )
 DEG = 180.0 / np.pi
-
-
-def changed(**arrays):
-    return replace(RIGHT, **arrays)
 
 
 def test_data_in_si_units_passes():
@@ -56,7 +50,7 @@ def test_data_in_si_units_passes():
 )  # fmt: skip
 def test_rejects_other_units_with_the_declaration(changes, said):
     with pytest.raises(TimeSeriesError, match=f"run.csv: .*{said}"):
-        changed(**changes).of(ARM)
+        replace(RIGHT, **changes).of(ARM)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +62,7 @@ def test_rejects_other_units_with_the_declaration(changes, said):
     ],
 )
 def test_what_is_declared_is_not_doubted(changes, declared):
-    assert len(changed(**changes, declared=frozenset(declared)).of(ARM)) == 1000
+    assert len(replace(RIGHT, **changes, declared=frozenset(declared)).of(ARM)) == 1000
 
 
 def test_wrapped_angles_and_noise_pass():
@@ -76,18 +70,18 @@ def test_wrapped_angles_and_noise_pass():
     q = RIGHT.q + np.where(np.arange(7) == 0, 3.0, 0.0)
     wrapped = (q + np.pi) % (2.0 * np.pi) - np.pi
     qd = RIGHT.qd + 0.05 * rng.normal(size=q.shape)
-    assert changed(q=wrapped, qd=qd).of(ARM).joints == ARM.joint_names
+    assert replace(RIGHT, q=wrapped, qd=qd).of(ARM).joints == ARM.joint_names
 
 
 def test_a_robot_that_falls_beyond_its_limits_passes():
     q = RIGHT.q + np.where(np.arange(7) == 1, 3.0, 0.0)
     assert (q[:, 1] > ARM.upper[1]).mean() > 0.3
-    assert changed(q=q).of(ARM).joints == ARM.joint_names
+    assert replace(RIGHT, q=q).of(ARM).joints == ARM.joint_names
 
 
 def test_speeds_beyond_the_limits_are_rejected():
     with pytest.raises(TimeSeriesError, match=r"times its velocity limit.*t=\[min\]"):
-        changed(t=T / 14.0, qd=None).of(ARM)
+        replace(RIGHT, t=T / 14.0, qd=None).of(ARM)
 
 
 def test_rejections_name_the_columns_of_the_file(tmp_path):

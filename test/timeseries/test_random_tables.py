@@ -2,21 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables in random units, declared or not: identified rightly, or rejected with the right hint."""
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 import pytest
+from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification import identify
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", mbs.ModelWarning)  # of the links that are left out
-    ARM = mbs.Model.from_urdf(robot_path("arm7"), tip="link4")
+ARM = load(robot_path("arm7"), tip="link4")
 LOADED = ARM.with_payload("link4", 1.0, (0.0, 0.02, 0.1)).loaded()
 N = ARM.n
 

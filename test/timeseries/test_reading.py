@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables and arrays: the grammar of columns, declarations, and what is rejected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type of motion data, and its files .csv and .npz."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

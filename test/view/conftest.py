@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests in a browser."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page served from a thread, and a headless browser that operates it."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures: they show what the motion holds, read from the axes that are drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import assert_close

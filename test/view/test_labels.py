@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement of labels: none covers another, and each stays near its place."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mbs_dynamics.view.drawings import Label

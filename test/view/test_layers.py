@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers against kinematics and statics: what is drawn is where and as large as it says."""
 
-from __future__ import annotations
-
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from cases import mostly_slow
 from robots import robot
+from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -27,11 +25,6 @@ FORCE = np.array([1.0, -2.0, 0.5, 10.0, 5.0, -20.0])
 SCENE = Scene(DRAWN, Q, QD, "tool", wrench=FORCE)
 POSES = mbs.forward_kinematics(MODEL, Q)
 TOOL = mbs.forward_kinematics(MODEL, Q, bodies=["tool"])[0]
-
-
-def loose(drawing):
-    """Return a drawing that may be fixed to a body."""
-    return drawing.drawing if isinstance(drawing, Fixed) else drawing
 
 
 def of(kind, drawings):
@@ -153,13 +146,12 @@ def test_a_wrench_ends_at_the_body():
 @pytest.mark.long
 @pytest.mark.parametrize("name", mostly_slow(["panda.urdf", "tiago.urdf"], ["panda.urdf"]))
 def test_every_layer_draws_real_robots(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(robot(name))
+    model = load(robot(name))
     state = model.random_state(3)
     scene = Scene(DrawnModel.of(model), state.q, state.qd, wrench=np.ones(6))
     for layer in LAYERS:
-        for drawing in map(loose, layer.draw(scene)):
+        for drawing in layer.draw(scene):
+            drawing = drawing.drawing if isinstance(drawing, Fixed) else drawing
             for values in drawing:
                 if isinstance(values, np.ndarray):
                     assert np.isfinite(values).all(), layer.name

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links are shown as meshes where these are found, else as capsules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -143,12 +141,6 @@ def test_a_missing_mesh_is_named_and_shown_as_a_capsule(tmp_path):
     np.testing.assert_allclose([low[2], high[2]], [-THICKNESS, 0.5 + THICKNESS], atol=1e-6)
 
 
-def look(folder, name, contents):
-    """Return the parts and problems of a robot whose mesh has these contents."""
-    (folder / name).write_bytes(contents)
-    return looks(URDF.format(mesh=name), folder / "r.urdf")
-
-
 @pytest.mark.parametrize(
     ("name", "contents", "said"),
     [
@@ -160,7 +152,8 @@ def look(folder, name, contents):
     ],
 )
 def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
-    parts, problems = look(tmp_path, name, contents)
+    (tmp_path / name).write_bytes(contents)
+    parts, problems = looks(URDF.format(mesh=name), tmp_path / "r.urdf")
     assert len(problems) == 1
     assert "link 'l1'" in problems[0]
     assert said in problems[0]

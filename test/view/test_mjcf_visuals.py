@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes of an MJCF: each geom where MuJoCo has it, as large as MuJoCo has it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panel of numbers: its tables, and the Python that computes them again."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

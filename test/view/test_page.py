@@ -2,17 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: sliders, layers, numbers and messages against the library."""
 
-from __future__ import annotations
-
 import re
+from contextlib import closing
 from http.client import HTTPConnection
 
 import numpy as np
 import pytest
-
-pytest.importorskip("viser")
-pytest.importorskip("playwright")
-
 import viser
 from page_bench import running
 from robots import robot
@@ -211,8 +206,7 @@ def test_drawings_are_fixed_to_the_frames_of_their_bodies(page):
 def test_robots_and_motions_are_shown_from_python(tmp_path, see):
     ball = view.Visual("tool", np.eye(4), view.Sphere(0.1), (1.0, 0.0, 0.0, 1.0))
     options = view.PageOptions(robot_path("arm7"), geometry=[ball], port=0)
-    shown = view.show(ARM, Q, options=options)
-    try:
+    with closing(view.show(ARM, Q, options=options)) as shown:
         assert shown.address in shown._repr_html_()
         seen = see(shown.address)
         shown.move(np.zeros(7))
@@ -220,8 +214,6 @@ def test_robots_and_motions_are_shown_from_python(tmp_path, see):
         assert seen.until(lambda: float(seen.table("joints")[1][1]) == 0.0)
         with pytest.raises(ArgumentError, match="q must be 7 finite numbers"):
             shown.move([1.0])
-    finally:
-        shown.close()
     page = tmp_path / "motion.html"
     played = view.play(ARM, simulate(ARM, Q, duration=0.2), options=options)
     with pytest.raises(ArgumentError, match="plays a motion"):
@@ -337,20 +329,13 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
 
 
 def test_the_default_port_is_a_free_one():
-    first = Page(ARM, PageOptions(robot_path("arm7")))
-    second = Page(ARM, PageOptions(robot_path("arm7")))
-    try:
+    options = PageOptions(robot_path("arm7"))
+    with closing(Page(ARM, options)) as first, closing(Page(ARM, options)) as second:
         assert first.address != second.address
-    finally:
-        first.close()
-        second.close()
 
 
 def test_the_layers_are_those_that_are_named():
-    page = Page(ARM, PageOptions(layers=["twist"], port=0))
-    try:
+    with closing(Page(ARM, PageOptions(layers=["twist"], port=0))) as page:
         page.refresh(Posing(page, Q, QD))
         assert drawn(page, "twist")
         assert not drawn(page, "torques")
-    finally:
-        page.close()

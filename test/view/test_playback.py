@@ -2,16 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions on the page, and pictures of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("viser")
-pytest.importorskip("playwright")
-
 from mechanisms import ARM_URDF
 from page_bench import running
 

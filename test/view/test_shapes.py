@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes of inertias, twists and velocities, by what defines them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Visual elements of a URDF."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
