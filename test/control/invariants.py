@@ -601,4 +601,4 @@ def arms_yield_for_a_short_time(c: Step) -> Any:
     """An arm goes along with a contact for half a second, if it is to yield."""
     left = c.after.yields_until - _now(c)
     yields = (c.settings.on_collision == 2.0) & _collided(c)
-    return (left <= 0.5 + EPS) & (yields | ~(left > 0.0))
+    return ~(left > 0.5 + EPS) & (yields | ~(left > 0.0))

@@ -103,7 +103,7 @@ class Histories:
     def __init__(self, count: int, seed: int, layouts: Period, faults: float = 0.001) -> None:
         self.layouts, self.count = layouts, count
         self.rng = rng = np.random.default_rng(seed)
-        self.calm = rng.random(count) < 0.4
+        self.calm = rng.random(count) < 0.25
         """Arms with few faults, rarely disabled, and then held by others, so that motions end."""
         self.rate = faults * np.where(self.calm, 0.1, 1.0)[:, None]
         self.q = rng.uniform(-1.5, 1.5, (count, N))
@@ -120,7 +120,6 @@ class Histories:
         self.stuck = np.zeros(count, dtype=int)
         self.motions = np.zeros((count, layouts.request.size))
         """Laws and motions that are requested."""
-        self.motions[:, layouts.request.places["law"].start] = rng.integers(3, size=count)
         drives = self.settings[:, layouts.settings.places["can_hold"].start] > 0.5
         self.holder = ~drives & (rng.random(count) < 0.5)
         """Whether another controller can hold an arm."""
@@ -135,7 +134,7 @@ class Histories:
         given = settings(
             self.layouts,
             can_hold=float(drives),
-            on_fault=float(rng.integers(3)),
+            on_fault=rng.choice([0.0, 1.0, 1.0, 2.0]),
             effort_check=float(rng.integers(3)),
             tolerance=0.05 * (rng.random() < 0.7),
             filter=0.01 * (rng.random() < 0.3),
@@ -144,6 +143,7 @@ class Histories:
             effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
             starts_from_effort=float(rng.random() < 0.2),
             scale=rng.choice([0.9, 1.0]) * np.ones(N),
+            longest_pause=rng.choice([0.012, 0.02, 0.04]),
         )
         stiff = given.joint_stiffness * rng.choice([0.3, 1.0, 1.0, 30.0])  # some soft, some refused
         given = given._replace(joint_stiffness=stiff, state_period=rng.choice([0.0, PERIOD]))
@@ -181,7 +181,7 @@ class Histories:
         self._begin_faults()
         self.time = self.time + PERIOD * rng.uniform(0.9, 1.1, n)
         jump = rng.random(n)
-        self.time = np.where(jump < 2e-4, self.time + rng.uniform(0.01, 0.5, n), self.time)
+        self.time = np.where(jump < 2e-4, self.time + 0.01 * 50.0 ** rng.random(n), self.time)
         self.stuck = np.where(jump > 1.0 - 1e-4, 10, np.maximum(self.stuck - 1, 0))
         now = np.where(self.stuck > 0, np.nan if rng.random() < 0.5 else self.time[0], self.time)
         now = np.where(rng.random(n) < 1e-4, self.time - 1.0, now)
@@ -228,7 +228,7 @@ class Histories:
         row[:, 4], row[:, 5] = self.holder, self.holder & self._other_holds()
         actions = (
             transitions.ENABLE, transitions.ENABLE, transitions.ENABLE, transitions.CLEAR,
-            transitions.CLEAR, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
+            transitions.DISABLE, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
         )  # fmt: skip
         asked = rng.random(n) < 0.02
         wanted = np.where(self.calm & (rng.random(n) < 0.95), actions[0], rng.choice(actions, n))
@@ -308,6 +308,9 @@ class Histories:
         before = self.state
         result = self.layouts(before, sample, request, self.settings)
         self.state, self.result = result.state, result
+        if not self.inputs:  # once all arms have a time
+            law = self.layouts.request.places["law"].start
+            self.motions[:, law] = self.rng.integers(3, size=self.count)
         self.inputs = sample, request, self.settings
         self._move(self.layouts.output.unpacked(result.output), request[:, 1])
         return unpacked(self.layouts, before, self.inputs, result)
