@@ -282,7 +282,7 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
             "although the load changes"
         )
     still = torques.joint_terms is None
-    if still and unchanging(torques.gravity).all():
+    if still and unchanging(torques.masses.reshape(len(torques.masses), -1)).all():
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )

@@ -249,9 +249,9 @@ def swings_freely(torques: Torques) -> NDArray[np.bool_]:
     return np.asarray(silent & (left <= FREE * torques.gravity.std(axis=0)))
 
 
-def unchanging(gravity: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask (k,) of joints whose gravity torques (N, k) do not change."""
-    return np.asarray(np.ptp(gravity, axis=0) <= ROUNDED * np.abs(gravity).max())
+def unchanging(columns: FloatArray) -> NDArray[np.bool_]:
+    """Return a mask (k,) of columns (N, k), such as gravity torques, that do not change."""
+    return np.asarray(np.ptp(columns, axis=0) <= ROUNDED * np.abs(columns).max(initial=0.0))
 
 
 def under_constant_weight(torques: Torques) -> NDArray[np.bool_]:
