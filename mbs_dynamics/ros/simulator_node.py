@@ -192,7 +192,7 @@ class SimulatorNode(BaseNode):
         if not self._commands.given:
             summary = "no command yet: efforts are zero"
         elif self._world.braked:
-            summary += ", which do not carry the robot: brakes hold it"
+            summary = "commands in force, which do not carry the robot: brakes hold it"
         warning = f"at their effort limit: {saturated}" if saturated else ""
         if report.rejected:
             warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
