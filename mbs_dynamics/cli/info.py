@@ -61,10 +61,9 @@ def _count(options: argparse.Namespace) -> int:
 
 def _size(text: str) -> int:
     """Return a number of joints, limited so that counting ends in reasonable time."""
-    n = int(text)
-    if not 1 <= n <= 100:
-        raise argparse.ArgumentTypeError(f"a size must be from 1 to 100; got {n}")
-    return n
+    if not (text.isdecimal() and 1 <= int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"must be a number of joints from 1 to 100; got {text!r}")
+    return int(text)
 
 
 def _described(model: mbs.Model) -> Iterable[str]:

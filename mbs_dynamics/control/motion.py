@@ -124,11 +124,12 @@ class Motion:
             self._aim_trajectory(target)
         else:
             valid = (
-                "a law that moves a link are PoseTarget, and JointTarget for its posture"
+                "moves a link (mode 'cartesian' in ROS): PoseTarget, or JointTarget for its posture"
                 if of_link
-                else "a law of joints are JointTarget and Trajectory"
+                else "moves joints (mode 'joint' in ROS): JointTarget or Trajectory"
             )
-            raise ArgumentError(f"the reference is a {type(target).__name__}; valid for {valid}")
+            kind = type(target).__name__
+            raise ArgumentError(f"the reference is a {kind}; valid for a law that {valid}")
 
     def _aim_joints(self, target: JointTarget, s: State, p: Settings) -> None:
         names, positions, velocities = target

@@ -55,7 +55,8 @@ def columns_of(path: Path, topic: str = "") -> Columns:
     if kind in TRAJECTORIES:
         return read_trajectory(path)
     raise TimeSeriesError(
-        f"{path}: valid: {', '.join((*TABLES, '.npz', *BAGS, '.parquet', *TRAJECTORIES))}, and "
+        f"{path} is not motion data; valid: "
+        f"{', '.join((*TABLES, '.npz', *BAGS, '.parquet', *TRAJECTORIES))}, and "
         "the folders of bags and of LeRobot datasets"
     )
 

@@ -74,6 +74,13 @@ def test_body_fixed_recursions_need_the_fewest_operations(robot):
     assert 2 * totals["body_fixed"] < totals["spatial"]  # of inverse dynamics
 
 
+@pytest.mark.parametrize("size", ["x", "0", "101", "2.5"])
+def test_count_refuses_sizes_that_are_no_numbers_of_joints(size, capsys):
+    with pytest.raises(SystemExit):
+        main(["count", "--sizes", size])
+    assert f"must be a number of joints from 1 to 100; got '{size}'" in capsys.readouterr().err
+
+
 @pytest.mark.long
 def test_count_prints_both_tables(tmp_path, capsys):
     assert main(["count", "--sizes", "3", "6"]) == 0

@@ -213,7 +213,7 @@ POSE = pose_of(Q)
         ("joint", JointTarget(["joint2"], [np.nan]), "nan"),
         ("joint", JointTarget(["joint2"], [0.5], [9.0]), "joint2.* 9; its velocity limit"),
         ("joint", JointTarget(["joint2", "joint2"], [0.5, 0.5]), "joint2, joint2"),
-        ("joint", PoseTarget(POSE), "PoseTarget"),
+        ("joint", PoseTarget(POSE), "PoseTarget.*mode 'joint'.*JointTarget"),
         ("joint", Trajectory(["a"], [0.0], [[0.0]]), "other joints.*lacks joint1.*has a"),
         ("cartesian", Trajectory(NAMES, [0.0], [Q]), "Trajectory"),
         ("cartesian", PoseTarget(TWISTED), "no rotation"),

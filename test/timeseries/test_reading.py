@@ -163,7 +163,7 @@ def test_still_poses_need_no_time(time, tmp_path):
     ("name", "data", "said"),
     [
         ("absent.csv", None, "there is no file"),
-        ("run.bin", b"t", r"valid: \.csv"),
+        ("run.bin", b"t", r"run.bin is not motion data; valid: \.csv"),
         ("run.npz", b"no archive", "is not a .npz file"),
         ("run.csv", b"\xfft,q", "cannot be read as text"),
         ("run.csv", b"t,q_a\n", "no lines of numbers"),
