@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from mbs_dynamics.errors import UnknownJointError, listed
+from mbs_dynamics.errors import listed
 from mbs_dynamics.timeseries.columns import UNITS, unit_factor
 from mbs_dynamics.timeseries.series import TimeSeriesError
 
@@ -23,8 +23,8 @@ def matched(
     Equal names match. If there are none, numbers from 0 or 1 are indices of the joints. Otherwise
     names match without a common prefix or suffix of whole words, such as ``left_`` or ``/joint``.
     More than half of the joints must match. ``columns`` are the names in the file of
-    columns such as ``q_<name>``, for messages. Raises TimeSeriesError if several sets of names
-    match equally well or half of the joints or fewer are equal, UnknownJointError if none does.
+    columns such as ``q_<name>``, for messages. Raises TimeSeriesError if none matches, several sets
+    of names match equally well, or half of the joints or fewer are equal.
     """
     called = {name: (columns or {}).get(f"q_{name}", f"q_{name}") for name in names}
     whole = {name: name for name in known if name in names}
@@ -68,7 +68,11 @@ def matched(
         if not any(x.items() < other.items() for other in found)
     }
     if not best:
-        raise UnknownJointError(", ".join(names), known)
+        raise TimeSeriesError(
+            f"{source}: no joint of the model is in it: it has {listed(names)}, and the model "
+            f"{listed(known)}. Declare whose they are, as in --columns "
+            f"{next(iter(called.values()), 'NAME')}=q_{known[0]}"
+        )
     if len(best) > 1:
         sets = " or ".join(listed([name for _, name in pairs]) for pairs in sorted(best))
         one, name = sorted(best)[0][0]

@@ -187,7 +187,7 @@ class TimeSeries:
         Names must be equal, or equal without a common prefix or suffix of whole words. Undeclared
         units are SI, which is checked: the clock, the rates against the positions, and the
         positions against the limits of the description. Raises TimeSeriesError, with the option
-        that declares the unit; UnknownJointError if none of the joints is in the model.
+        that declares the unit, also if none of the joints is in the model.
         """
         from mbs_dynamics.timeseries.joints import matched
         from mbs_dynamics.timeseries.plausibility import check
