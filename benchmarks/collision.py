@@ -62,7 +62,7 @@ class Watch:
     """External torques of an arm that moves, against thresholds, as the period compares them."""
 
     def __init__(self, model: mbs.Model, thresholds: dict[str, Threshold]) -> None:
-        self._watch, self.latest = collision_tuning.Watch(model, thresholds), ""
+        self._watch, self.latest = collision_tuning.ExternalTorqueObserver(model, thresholds), ""
         self._at, self._later = np.nan, 0.0
 
     def restart(self) -> None:

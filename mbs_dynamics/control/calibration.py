@@ -322,7 +322,7 @@ class _Data:
                     f"the efforts are those of a load on {tool!r} alone: it leaves "
                     f"{100.0 * math.sqrt(load / seen.sum()):.1f} % of them unexplained, the weight "
                     f"of the arm {100.0 * math.sqrt(arm / seen.sum()):.1f} %. These drives "
-                    "subtract gravity from their efforts, which show no factors then; valid: "
+                    "subtract gravity from their efforts, which show no factors then: record "
                     "efforts with gravity. If the arm does carry a load, remove it, or describe it "
                     "in the URDF"
                 )

@@ -18,7 +18,7 @@ from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import collisions, transitions
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
-from mbs_dynamics.control.period.records import State
+from mbs_dynamics.control.period.records import State, reports_of
 from mbs_dynamics.control.period.settings import period_settings
 from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.control.settings import ArmSettings
@@ -107,8 +107,10 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
     full: FloatArray = np.zeros((3, len(part.t), model.n))
     full[:, :, places] = part.q, qd, part.tau
-    watch = Watch(model, dict.fromkeys(part.joints, Threshold(NOISE, 0.0, NOISE, 0.0, 1.0)))
-    states = map(watch.after, part.t.tolist(), *full)
+    observer = ExternalTorqueObserver(
+        model, dict.fromkeys(part.joints, Threshold(NOISE, 0.0, NOISE, 0.0, 1.0))
+    )
+    states = map(observer.after, part.t.tolist(), *full)
     rows = [
         (collisions.impact_of(s)[places], s.sustained[places], rates[places])
         for s, rates in zip(states, full[1], strict=True)
@@ -117,7 +119,7 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
     return tuple(np.array(rows).reshape(-1, 3, len(places)).swapaxes(0, 1))
 
 
-class Watch:
+class ExternalTorqueObserver:
     """External torques of an arm at rest or in motion, as the guarded period computes them.
 
     ``thresholds`` are those of the joints that are watched, by name. Where one of these joints has
@@ -141,9 +143,7 @@ class Watch:
 
         In its fields ``sustained``, ``drift`` and ``trend`` are external torques, in N m or N.
         """
-        one, zero, unknown = np.ones(len(q)), np.zeros(len(q)), np.full(len(q), np.nan)
-        values = np.array([one, zero, t * one, t * one, q, qd, tau, zero, unknown])
-        self._running.report(t, tuple(range(len(q))), values)
+        self._running.report(t, tuple(range(len(q))), reports_of(t, t, q, qd, tau))
         self._running.run()
         return self._running.state
 

@@ -204,7 +204,7 @@ class Environment(NamedTuple):
         check_load(load)
         return self._replace(loads=tuple(replaced(self.loads, load)))
 
-    def around(self, model: Model) -> Model:
+    def applied_to(self, model: Model) -> Model:
         """Return the model under this gravity and with these loads; it shares compiled kernels.
 
         Raises what :func:`with_gravity` and :func:`with_load` raise.

@@ -105,7 +105,7 @@ class ForceSensor:
                 total += Inertia.from_parameters(load.parameters)
         return total.transformed(se3.inverse(sensor.placement))
 
-    def bear(self, model: Model, now: float) -> None:
+    def set_model(self, model: Model, now: float) -> None:
         """Use the gravity and the loads of a model that is the same otherwise.
 
         Raises ModelError for loads that the sensor carries and that move against it.

@@ -120,14 +120,14 @@ def _least_squares(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, ...
     equations with columns of length 1. Directions with singular values of zero do not contribute to
     the solution.
     """
-    lengths = _lengths(rows)
+    lengths = column_lengths(rows)
     squares, V = np.linalg.eigh(rows.T @ rows / np.outer(lengths, lengths))
     s, V = np.sqrt(np.maximum(squares[::-1], 0.0)), V[:, ::-1]
     inverse = np.where(s > RANK * s[0], 1.0 / np.maximum(squares[::-1], 1e-300), 0.0)
     return V @ (inverse * (V.T @ (rows.T @ right / lengths))) / lengths, lengths, s, V
 
 
-def _lengths(A: FloatArray) -> FloatArray:
+def column_lengths(A: FloatArray) -> FloatArray:
     """Return the lengths of columns, by which these are divided; infinite for columns of zeros."""
     lengths = np.linalg.norm(A, axis=0)
     return np.where(lengths > ROUNDING * lengths.max(), lengths, np.inf)
@@ -259,7 +259,7 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
 
 def nonnegative(A: FloatArray, b: FloatArray, *, but: int) -> FloatArray:
     """Return the least-squares solution x (p,) of A x = b with x >= 0, ``but`` for one element."""
-    lengths = _lengths(A)
+    lengths = column_lengths(A)
     low = np.zeros(A.shape[1])
     low[but] = -np.inf
     return np.asarray(lsq_linear(A / lengths, b, (low, np.inf), method="bvls").x / lengths)

@@ -16,6 +16,7 @@ from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     ConsistentEstimate,
     autocorrelation_time,
+    column_lengths,
     weighted,
     weights_of,
 )
@@ -78,8 +79,7 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     The first ten columns of ``rows`` (N, p) are those of the inertial parameters of the load.
     """
     columns = rows[:, [*range(4), *range(10, rows.shape[1])]]
-    lengths = np.linalg.norm(columns, axis=0)
-    lengths[lengths <= 1e-9 * lengths.max()] = np.inf  # unseen, such as by a planar arm
+    lengths = column_lengths(columns)  # infinite if unseen, such as by a planar arm
     mass, *moment = (np.linalg.lstsq(columns / lengths, right, rcond=1e-6)[0] / lengths)[:4]
     if mass < LIGHTEST or np.linalg.norm(moment) > FARTHEST * mass:
         return Inertia.from_com(1.0, (0.0, 0.0, 0.0), GYRATION * np.eye(3))

@@ -52,7 +52,7 @@ class SimulatorNode(BaseNode):
         self._world = World(model, settings)
         self._commands = EffortCommands(model.joint_names, settings.joints)
         self._statistics = InputStatistics(time.monotonic())
-        """Of commands."""
+        """Statistics of the received commands."""
         self._joint_states = self.advertise("joint_states")
         self._clock_messages = self.advertise("/clock") if settings.publish_clock else None
         self.advertise("robot_description").publish(String(data=text))

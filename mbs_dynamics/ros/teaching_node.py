@@ -112,7 +112,7 @@ class TeachingNode(BaseNode):
 
     def _in_force(self) -> Model:
         """Return the model under the requested gravity and with the requested loads."""
-        return self._environment.around(self._described)
+        return self._environment.applied_to(self._described)
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)

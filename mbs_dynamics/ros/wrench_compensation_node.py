@@ -104,9 +104,9 @@ class WrenchCompensationNode(DescribedNode):
             model = model_of(text)
             sensor = ForceSensor(model, *links, limits=limits)
             environment, remarks = self._environment.fitted(
-                model, settings.gravity, lambda some: sensor.bear(some.around(model), 0.0)
+                model, settings.gravity, lambda some: sensor.set_model(some.applied_to(model), 0.0)
             )
-            sensor.bear(environment.around(model), 0.0)
+            sensor.set_model(environment.applied_to(model), 0.0)
             joints = JointInput.of_model(model, fixed=settings.fixed)
         except MbsError as error:
             self._refused = str(error)
@@ -134,7 +134,7 @@ class WrenchCompensationNode(DescribedNode):
 
     def _set_environment(self, environment: Environment) -> None:
         sensor = self._described()
-        sensor.bear(environment.around(sensor.model), time.monotonic())
+        sensor.set_model(environment.applied_to(sensor.model), time.monotonic())
         self._environment = environment
 
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from made_once import made_once
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.control.collision import Threshold
-from mbs_dynamics.control.collision_tuning import Watch, tune
+from mbs_dynamics.control.collision_tuning import ExternalTorqueObserver, tune
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.period.collisions import SETTLING
 from mbs_dynamics.errors import MbsError
@@ -42,7 +42,9 @@ def swing(model, state, reference):
 def external_torques(model, t, q, qd, tau, joints=range(7)):
     """Return the states of the period after measurements (N, n) at times t (N,)."""
     watched = [model.joint_names[k] for k in joints]
-    watch = Watch(model, dict.fromkeys(watched, Threshold(1.0, 0.0, 1.0, 0.0, 1.0)))
+    watch = ExternalTorqueObserver(
+        model, dict.fromkeys(watched, Threshold(1.0, 0.0, 1.0, 0.0, 1.0))
+    )
     return [*map(watch.after, t.tolist(), q, qd, tau)]
 
 

@@ -296,7 +296,7 @@ def test_zero_fit_and_loads_change_the_output_without_a_jump():
     goes(drift, drift)
     np.testing.assert_allclose(bench.sensor.zero(bench.now), drift, atol=1e-12)
     goes(drift, np.zeros(6))
-    bench.sensor.bear(ARM.with_payload(SENSOR, 0.5, COM), bench.now)
+    bench.sensor.set_model(ARM.with_payload(SENSOR, 0.5, COM), bench.now)
     weight = reading(q, mass=1.5) - reading(q)
     goes(np.zeros(6), -weight)
     bench.sensor.calibrate(TRUE._replace(bias=BIAS + drift), bench.now)
@@ -367,8 +367,8 @@ def test_frames_that_are_not_fixed_to_the_sensor_are_refused():
         ForceSensor(ARM, "base_link")
     below = ForceSensor(ARM, "link5")
     with pytest.raises(ModelError, match="'tool'"):
-        below.bear(ARM.with_payload("tool", 1.0), 0.0)
-    below.bear(ARM.with_payload("link2", 1.0), 0.0)  # the sensor does not bear it
+        below.set_model(ARM.with_payload("tool", 1.0), 0.0)
+    below.set_model(ARM.with_payload("link2", 1.0), 0.0)  # the sensor does not bear it
 
 
 @pytest.mark.parametrize("limits", [[1.0] * 5, [0.0] * 6])

@@ -371,6 +371,28 @@ REPORTS = (
 """Fields of Sample that a report of joints fills."""
 
 
+def reports_of(stamp: float, received: float, q: Any, qd: Any, effort: Any) -> Any:
+    """Return the reports (9, k) of k joints that were measured at once, by the fields of REPORTS.
+
+    Their drives report neither errors nor temperatures.
+    """
+    rows = {
+        "reported": 1.0,
+        "apart": 0.0,
+        "stamp": stamp,
+        "received": received,
+        "q": q,
+        "qd": qd,
+        "effort": effort,
+        "error": 0.0,
+        "temperature": math.nan,
+    }
+    values = np.empty((len(REPORTS), len(q)))
+    for row, name in zip(values, REPORTS, strict=True):
+        row[:] = rows[name]
+    return values
+
+
 class Request(NamedTuple):
     """The requests to one period: enable or disable, the law, and the motion that it follows."""
 

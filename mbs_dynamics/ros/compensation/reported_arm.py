@@ -19,7 +19,7 @@ from mbs_dynamics.control.joint_states import JointStateReader, Rejection, State
 from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
-from mbs_dynamics.control.period.records import REPORTS
+from mbs_dynamics.control.period.records import REPORTS, reports_of
 from mbs_dynamics.control.period.sentences import problems as sentences
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import ArmSettings
@@ -169,9 +169,7 @@ class ReportedArm(Guard):
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
         joints, *measured = states
-        k, measured_at = len(joints), 1e-9 * (stamp - self._epoch)
-        one, zero, unknown = [1.0] * k, [0.0] * k, [math.nan] * k
-        values = np.array([one, zero, [measured_at] * k, [now] * k, *measured, zero, unknown])
+        values = reports_of(1e-9 * (stamp - self._epoch), now, *measured)
         if self._other and not self.settings.velocity_from_position:
             rates = values[REPORTS.index("qd")]
             rates[np.isin(joints, self._other) & np.isnan(rates)] = 0.0  # not damped

@@ -294,7 +294,7 @@ class ModelManager:
             environment, dropped = self.environment.fitted(
                 model, settings.gravity, lambda some: with_load(model, some.loads[-1])
             )
-            robot = Robot(environment.around(model), settings)
+            robot = Robot(environment.applied_to(model), settings)
         except MbsError as error:
             self.refused = str(error)
             raise

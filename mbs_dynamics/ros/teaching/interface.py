@@ -77,7 +77,7 @@ class TeachingSettings(RobotSettings):
         "example is 'gripper_controller/joint_trajectory: finger_joint'.",
         type="string_array",
         read_only=True,
-        constraints="A topic, a colon, and names of joints, of which none is named twice.",
+        constraints="A topic, a colon, and names of joints. No joint is named twice.",
     )
 
     def __post_init__(self) -> None:
