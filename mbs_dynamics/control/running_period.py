@@ -238,18 +238,13 @@ class RunningPeriod:
 
     def gravity_at(self, q: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        return self.function.gravity(q, *self._environment())
+        return self.function.gravity(q, self.given.gravity, self.given.loads)
 
     def model_in_force(self) -> Model:
-        """Return the model with the gravity and the loads of the latest period."""
-        cached, (gravity, loads) = self._in_force, self._environment()
-        if not cached or (cached[0] != gravity).any() or (cached[1] != loads).any():
-            model = in_force(self.model, gravity.copy(), loads.copy())
-            self._in_force = cached = gravity.copy(), loads.copy(), model
+        """Return the model with the gravity and the loads that are set."""
+        gravity, loads = self.given.gravity, self.given.loads
+        cached = self._in_force
+        if not cached or cached[0] is not gravity or cached[1] is not loads:
+            self._in_force = cached = gravity, loads, in_force(self.model, gravity, loads)
         model_in_force: Model = cached[2]
         return model_in_force
-
-    def _environment(self) -> tuple[FloatArray, FloatArray]:
-        """Return gravity (3,) and loads (nb, 10) of the state."""
-        loads = self._state[self._places["loads"]]
-        return self._state[self._places["gravity"]], loads.reshape(-1, 10)

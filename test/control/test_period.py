@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 from invariants import LEGAL
-from random_periods import PERIOD, Histories, N, settings
+from random_periods import PERIOD, TURNING, Histories, N, settings
 
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
@@ -20,6 +20,7 @@ from mbs_dynamics.control.period import (
     command,
     following,
     measurement,
+    ramps,
     references,
     transitions,
 )
@@ -88,7 +89,7 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
         now = 1.0 + PERIOD * (k + 1)
         q = np.array([0.0, bad if refused else 0.0, 0.0])
         x = Sample(now, now * one, now * one, one, q, *[zero] * 6, 1.0, zero)
-        m = measurement.measured(s, x, p, transitions.is_engaged(s.mode))
+        m = measurement.measured(s, x, p, TURNING, transitions.is_engaged(s.mode))
         s = s._replace(**{name: getattr(m, name) for name in m._fields if name in State._fields})
         used.append([bool(new) for new in m.new])
         assert s.refused[1] == (reason if refused else 0.0)
@@ -169,6 +170,12 @@ def always_forgotten(s, forgets):
     return FORGOTTEN(s, forgets)._replace(collided=-1.0 + 0.0 * s.collided)
 
 
+def without_lag(*given):
+    """A mutant whose gravity torques follow other loads at once."""
+    return ENVIRONMENT(*given)._replace(lag=0.0 * given[0].lag)
+
+
+ENVIRONMENT = ramps.with_environment
 LIMITED, WANTED = command.limited, command.wanted
 HIT, FORGOTTEN = collisions.hit, collisions.without_collision
 
@@ -184,6 +191,7 @@ MUTANTS = {
     **{f"no transition if {t.when} {k}": without_transition(k) for k, t in enumerate(TRANSITIONS)},
     "springs follow states of different times": (measurement, "springs_act", lambda s: np.False_),
     "jumps are followed": (measurement, "SLACK", 1e9),
+    "other loads act at once": (ramps, "with_environment", without_lag),
     "no effort limit": (command, "limited", lambda s, p, torque, now: torque),
     "no rate limit": (command, "limited", without_rates),
     "drives never hold": (command, "with_hold", lambda s, *_: s),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.period import measurement
 from mbs_dynamics.control.period.collisions import STOP, Hit
@@ -22,10 +22,14 @@ from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
+    clipped,
     first_of,
     holds,
     is_one_of,
+    largest,
     least,
+    max,
+    min,
 )
 from mbs_dynamics.control.period.measurement import Measured
 from mbs_dynamics.control.period.records import (
@@ -145,11 +149,9 @@ def watched(
     alive = fresh & moves
 
     # measured efforts against those of the latest commands
-    ahead = [select(holds(p.commanded), row, 0.0) for row in s.asked]
-    within = [max(-p.effort, min(row, p.effort)) for row in ahead] + [ahead[0]]
-    low, high = within[0], within[0]
-    for row in within[1:]:
-        low, high = min(low, row), max(high, row)
+    # which are clipped by the motors, except perhaps the efforts of position loops
+    low = min(clipped(least(s.asked), -p.effort, p.effort), s.asked[0])
+    high = max(clipped(largest(s.asked), -p.effort, p.effort), s.asked[0])
     beyond = max(low - m.effort, m.effort - high)
     bound = p.tolerance * p.effort
     far = less(bound, beyond)

@@ -21,7 +21,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
+from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.period import (
     checks,
     collisions,
@@ -43,7 +43,7 @@ from mbs_dynamics.control.period.following import (
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least, max
 from mbs_dynamics.control.period.records import (
     NEVER,
     Layout,
@@ -57,6 +57,7 @@ from mbs_dynamics.control.period.records import (
     silence,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
+from mbs_dynamics.control.turns import turning
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.representation import AUTO
@@ -166,12 +167,18 @@ def period(
     elsewhere = holds(r.holds)
 
     # reports, and parameters in force
-    m = measurement.measured(s, x, p, engaged)
-    new_loads = ramps.loads_change(s, p)
+    turns = np.array(turning(tree.model))
+    m = measurement.measured(s, x, p, turns, engaged)
+    new_loads = ramps.changes(p.loads, s.loads)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
-    arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
-    candidate = select(holds(s.doubted), s.trusted, m.q)
-    g = gravity_torques(arm, s, candidate, representation)
+    arm = Tree(tree.model, p.gravity, p.loads, tree.armature, tree.placements)
+    here = select(holds(s.doubted), s.trusted, m.q)
+    on_drives = ~engaged & equal(s.hold, 1.0)
+    at = select(on_drives, s.held, here)
+    g = gravity_torques(arm, s, at, representation)
+    s = ramps.with_environment(s, p, g, now, dt, at_rest)
+    g = g + s.lag
+    M = mbs.mass_matrix(arm, at, representation=representation)
     step = max(m.elapsed, 0.0)
     share = select(less(0.0, p.filter) & ~m.restarts, step / (p.filter + step), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
@@ -181,7 +188,7 @@ def period(
     hit = collisions.Hit(np.full(n, np.False_), np.zeros(n), np.zeros(n))
     if traced.collisions:
         s = collisions.settling(s, new_loads)
-        momentum = collisions.momentum_of(arm, candidate, smooth, m.effort, representation)
+        momentum = collisions.momentum_of(arm, here, smooth, m.effort, representation)
         s = collisions.with_contact(s, p, m, *momentum)
         hit = collisions.hit(s, p, smooth, engaged)
         s = collisions.with_collision(s, p, hit, now)
@@ -192,7 +199,7 @@ def period(
     x = x._replace(floats=1.0 * floats(s, x, p))
     after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
     after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
-    finite = all_of(less(abs(g), NEVER) | isnan(candidate))
+    finite = all_of(less(abs(g), NEVER) | isnan(at))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(law_fails, 0.0, x.law))
     floating = collisions.floats(s, p) if traced.collisions else np.False_
@@ -238,7 +245,7 @@ def period(
     known = ~command.any_unknown(m.q)
     follows = known & ~doubted
     q = select(follows, m.q, s.trusted)
-    g = select(follows | holds(s.doubted), g, s.g)
+    g = select(follows | holds(s.doubted) | on_drives, g, s.g)
 
     # the state so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
@@ -291,9 +298,8 @@ def period(
     # the law in force, and its reference
     floating = floating & ~forgets
     s, begins, moves = with_law(
-        s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
+        s, r, p, m, traced, turns, engaged, transitions.is_engaged(mode), floating, now, dt
     )
-    M = mbs.mass_matrix(arm, q, representation=representation)
     present = Arm(arm, Inertia.of(M, p.commanded), q, smooth, representation)
     s, law = law_torques(s, x, r, p, present, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
@@ -305,14 +311,13 @@ def period(
     s = command.with_slip(s, x, p, q, entered | begins_hold)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     t = torques(s, x, p, M, q, smooth, g, law, acts)
-    g_held = gravity_torques(arm, s, s.held, representation)
-    s, torque, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
+    s, torque, released, ends = command.wanted(s, x, r, p, t, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
     behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
     s = command.remembered(s, r, p, limited, arrived, behind, now)
     fresh_for = least(p.timeout - (now - s.received))
-    return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
+    return s, command.output(s, p), checks.verdict(rows, max(fresh_for, 0.0))
 
 
 def initial(p: Settings) -> State:
@@ -324,9 +329,9 @@ def initial(p: Settings) -> State:
         "played", "momentum", "momentum_rate", "residual", "sustained", "drift", "trend",
     )  # fmt: skip
     unknown |= dict.fromkeys(nan, math.nan)
-    unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
+    unknown |= dict.fromkeys(("received", "switched_at"), -math.inf)
     past = (
-        "loads_end", "gains_end", "settling", "springs_end", "halting", "law_at", "yields_until",
+        "lag_end", "gains_end", "settling", "springs_end", "halting", "law_at", "yields_until",
     )  # fmt: skip
     unknown |= dict.fromkeys(past, -math.inf)
     forever = (
@@ -340,7 +345,7 @@ def initial(p: Settings) -> State:
     return State(**unknown)._replace(
         **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
         pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
-        gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
+        gravity=p.gravity, loads=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
         spring_low=low, spring_high=high,

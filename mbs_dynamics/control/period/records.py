@@ -92,7 +92,8 @@ class State(NamedTuple):
     trusted: PerJoint
     """Positions in rad or m from which torques are computed: the latest that were not doubted."""
     g: PerJoint
-    """Gravity torques at ``trusted`` times ``scale``, in N m or N."""
+    """Gravity torques in N m or N at ``trusted``, or at ``held`` while drives hold the arm: times
+    ``scale``, plus ``lag``."""
     smooth: PerJoint
     """Low-pass filtered velocities for damping, in rad/s or m/s."""
 
@@ -147,14 +148,13 @@ class State(NamedTuple):
     """Time in s until which the arm yields to the contact."""
 
     gravity: Vector
-    """Gravity in force, in m/s^2, in the axes of the root."""
-    gravity_goal: Vector
-    gravity_end: Number
-    """Time in s at which gravity reaches its goal. Loads and gains below change likewise."""
+    """Gravity as it was set, in m/s^2, in the axes of the root."""
     loads: PerLoad
-    """Inertial parameters of the loads in force, of each body."""
-    loads_goal: PerLoad
-    loads_end: Number
+    """Inertial parameters of the loads of each body, as they were set."""
+    lag: PerJoint
+    """Part of ``g`` in N m or N by which it does not yet follow changes of gravity and loads."""
+    lag_end: Number
+    """Time in s at which it has decayed."""
     scale: PerJoint
     """Share of the gravity torques in force."""
     damping: PerJoint
@@ -445,8 +445,6 @@ class Settings(NamedTuple):
 
     commanded: PerJoint
     """1 for joints that are commanded."""
-    turning: PerJoint
-    """Whether a joint turns without limits."""
     low: PerJoint
     """Positions in rad or m at which a joint is a fault; NEVER, with a sign, without a limit."""
     high: PerJoint
@@ -479,7 +477,6 @@ class Settings(NamedTuple):
     """Time at the effort limit after which a joint is a fault."""
     effort_check: Number
     """0: off, 1: auto, 2: always."""
-    effort_tolerance: Number
     starts_from_effort: Number
     collides: Number
     """Whether collisions are watched for, which needs efforts."""
@@ -516,10 +513,9 @@ class Settings(NamedTuple):
     """Time constant in s of the filter of velocities for damping."""
     gravity: Vector
     gravity_time: Number
-    """Time in which gravity changes."""
+    """Time in which torques follow a change of gravity, and of loads; 0: at once."""
     loads: PerLoad
     loads_time: Number
-    """Time in which loads change."""
     scale: PerJoint
     damping: PerJoint
     friction: PerJoint
@@ -529,8 +525,6 @@ class Settings(NamedTuple):
     """Time between two states for which a stiffness must be stable; 0: as it is measured."""
     switch_time: Number
     """Time in which a law takes over, and in which gains of a law change."""
-    linear: PerJoint
-    """Whether a joint is prismatic."""
     joint_stiffness: PerJoint
     """Stiffness of the impedance of joints, in N m/rad or N/m."""
     joint_ratio: Number

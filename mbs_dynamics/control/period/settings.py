@@ -22,7 +22,6 @@ from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
 from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
 from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings, MotionSettings
-from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 
@@ -32,10 +31,6 @@ m."""
 
 SATURATION = 1.0
 """Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
-
-EFFORT_TOLERANCE = 0.5
-"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
-gravity torque: it accepts errors of masses, but no wrong sign and no missing effort."""
 
 SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
@@ -95,7 +90,6 @@ def period_settings(
     ]
     return Settings(
         commanded=of_commanded(1.0),
-        turning=np.array(turning(model), dtype=float),
         low=np.where(limited, low - margin, low),
         high=np.where(limited, high + margin, high),
         spring_low=low,
@@ -112,7 +106,6 @@ def period_settings(
         hottest=hottest,
         saturation=SATURATION,
         effort_check=EFFORT_CHECKS[given.effort_check],
-        effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(thresholds)),
         on_collision=ON_COLLISION[given.on_collision],
@@ -139,7 +132,6 @@ def period_settings(
         zone=given.limit_zone,
         state_period=motion.period,
         switch_time=motion.switch_time,
-        linear=np.array(sliding(model), dtype=float),
         **law_settings(model, joints),
         reference_velocity=np.minimum(
             of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
