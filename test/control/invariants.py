@@ -468,7 +468,7 @@ def laws_take_over_one_after_the_other(c: Step) -> Any:
     changed = acts & (c.before.law != c.after.law)
     over = _now(c) - c.before.law_at >= c.settings.switch_time - EPS
     collided = c.after.collided >= 0.0
-    at_once = (c.request.at_once > 0.5) | collided
+    at_once = collided
     asked = (c.after.law == c.request.law) | (collided & (c.after.law == 0.0))
     fades = (c.after.law_before == c.before.law) & (c.after.law_at == _now(c))
     legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | asked)

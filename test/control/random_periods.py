@@ -239,7 +239,6 @@ class Histories:
         self._change_motions()
         first = self.layouts.request.places["law"].start
         row[:, first:] = self.motions[:, first:]
-        row[:, first + 1] = rng.random(n) < 0.1  # at once
         return row
 
     def _change_motions(self) -> None:

@@ -122,7 +122,7 @@ def with_law(
     blends = less(now - s.law_at, p.switch_time) & acts
     wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
     wanted = select(floating, laws.FLOAT, wanted)
-    at_once = ~acts | floating | holds(r.at_once)
+    at_once = ~acts | floating
     changes = (~equal(wanted, s.law) | (floating & blends)) & (at_once | ~blends)
     fades = changes & ~at_once
     new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))

@@ -43,7 +43,7 @@ from mbs_dynamics.control.period.following import (
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least, max
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, max
 from mbs_dynamics.control.period.records import (
     NEVER,
     Layout,
@@ -316,8 +316,7 @@ def period(
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
     behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
     s = command.remembered(s, r, p, limited, arrived, behind, now)
-    fresh_for = least(p.timeout - (now - s.received))
-    return s, command.output(s, p), checks.verdict(rows, max(fresh_for, 0.0))
+    return s, command.output(s, p), checks.verdict(rows)
 
 
 def initial(p: Settings) -> State:

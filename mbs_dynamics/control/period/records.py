@@ -411,8 +411,6 @@ class Request(NamedTuple):
 
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
-    at_once: Number
-    """1 if it takes over without a blend."""
     motion: Number
     """Number of the motion that is described below. Another number begins another motion; what is
     described under a number from before torques were enabled is not followed."""
@@ -573,8 +571,6 @@ class Verdict(NamedTuple):
     """For each check, the first joint that fails it; -1: the arm as a whole, NaN: it passes."""
     value: PerCheck
     limit: PerCheck
-    fresh_for: Number
-    """Time in s until a joint is stale, if nothing is reported."""
 
 
 class Result(NamedTuple):
