@@ -17,14 +17,18 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, read_thresholds, threshold_settings
+from mbs_dynamics.control.collision import (
+    Collision,
+    collision_of,
+    read_thresholds,
+    threshold_settings,
+)
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
     payload_parameters,
     with_load,
 )
-from mbs_dynamics.control.events import Events
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.law_in_force import LawInForce, traced_for
@@ -36,14 +40,16 @@ from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.history import Replay, replayed
-from mbs_dynamics.control.period.records import State, Verdict
-from mbs_dynamics.control.period.sentences import FORBIDDING, MODES, problems
+from mbs_dynamics.control.period.records import NEVER, State, Verdict
+from mbs_dynamics.control.period.sentences import FORBIDDING, MODES, fault_of, problems
 from mbs_dynamics.control.period.settings import law_settings, period_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
-from mbs_dynamics.control.running_period import RunningPeriod
+from mbs_dynamics.control.remarks import Remarks
+from mbs_dynamics.control.running_period import Reported, RunningPeriod
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.control.turns import sliding
+from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
 
@@ -56,6 +62,10 @@ ROUNDING = 1e-9
 
 LARGEST_TURN = math.radians(60.0)
 """Largest rotation of gravity at once while torques are commanded; a wrong sign exceeds it."""
+
+REMARK_PERIOD = 0.1
+"""Time in s between two looks at how a law follows its reference: remarks are about longer times.
+"""
 
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch", "stiffness")
 """Checks that apply only while torques are disabled."""
@@ -109,7 +119,23 @@ class Guard:
         function = Period(model, settings.algorithm, traced_for(traced, used, model))
         self.running = RunningPeriod(model, joints, function, given, fixed)
         self._laws = LawInForce(self.running)
-        self.events = Events(self.running, self._laws, source)
+        self._source = source
+        self._reported = self.running.reported
+        slides = sliding(model)
+        units = ["m" if slides[k] else "rad" for k in joints]
+        self._lags, self._looked_at = Remarks(self._laws.motion, units), -math.inf
+        self.fault: Fault | None = None
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        self.collision: Collision | None = None
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
+        self.trouble: Fault | None = None
+        """Why the latest message about the arm was not used; None if it was."""
+        self._external: Fault | None = None
+        """The latest external reason to stop."""
+        self._efforts_end = False
+        """Whether checks that need efforts became inactive since torques were enabled."""
+        self._remarks: list[str] = []
+        self._warnings: list[str] = []
         self._linked: list[Guard] = []
 
     # -- state -------------------------------------------------------------------------------------
@@ -146,16 +172,6 @@ class Guard:
     def at_rest(self) -> bool:
         """Whether drives hold the arm, or nothing is commanded."""
         return bool(transitions.is_at_rest(self.state_record))
-
-    @property
-    def fault(self) -> Fault | None:
-        """The fault that stopped the arm, until it is cleared; None if there is none."""
-        return self.events.fault
-
-    @property
-    def collision(self) -> Collision | None:
-        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return self.events.collision
 
     def write_history(self, path: str | Path) -> None:
         """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
@@ -215,12 +231,13 @@ class Guard:
             return []
         reasons = self.problems(t)
         if not reasons:
-            self.events.restart()
+            self._efforts_end = False
+            self._lags.restart()
             self._laws.restart(t)
             self._request(t, transitions.ENABLE)
             self._laws.update_request()
             if not self.state_record.verified:
-                self.events.remark(UNVERIFIED)
+                self.remark(UNVERIFIED)
         return reasons
 
     def disable(self, t: float) -> None:
@@ -234,7 +251,7 @@ class Guard:
     def trip(self, t: float, fault: Fault) -> None:
         """Stop for an external reason, such as an emergency button."""
         if self.engaged:
-            self.events.external = fault
+            self._external = fault
             self._request(t, transitions.TRIP, doubt=fault.doubt.value)
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
@@ -256,7 +273,7 @@ class Guard:
     def latch(self, fault: Fault) -> None:
         """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
         self.running.latch_fault()
-        self.events.adopt(fault)
+        self._reported, self.fault = self.running.reported, fault
 
     def _request(
         self, t: float, action: float, *, settle: bool = False, doubt: float = 0.0
@@ -328,23 +345,19 @@ class Guard:
 
     # -- settings ----------------------------------------------------------------------------------
 
-    def check(self, settings: ArmSettings) -> None:
-        """Compile the period for other settings. Raises BackendError if compiled code is wrong."""
-        if settings.algorithm != self.settings.algorithm:
-            running = self.running
-            function = Period(self.model, settings.algorithm, running.function.traced)
-            function.verify(function.settings.packed(running.given))
-
     def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
         """Apply other settings for the same joints; ``options`` as for the class.
 
-        Gravity and loads stay. Raises what :meth:`check` raises.
+        Gravity and loads stay. Raises BackendError if code that is compiled for another
+        ``algorithm`` is wrong, and then changes nothing.
         """
+        before = self.running.given
         if settings.algorithm != self.settings.algorithm:
             traced = self.running.function.traced
-            self.running.retrace(Period(self.model, settings.algorithm, traced))
+            function = Period(self.model, settings.algorithm, traced)
+            function.verify(function.settings.packed(before))
+            self.running.retrace(function)
         self.settings = settings
-        before = self.running.given
         given = period_settings(
             self.model,
             self.joints,
@@ -465,16 +478,105 @@ class Guard:
             self.trip(t, Fault("law", problem))
         output = self.running.run()
         self._report(t)
-        self.events.update_law(t)
+        self._report_law(t)
         return output
 
+    # -- words -------------------------------------------------------------------------------------
+
+    def remark(self, *said: str) -> None:
+        """Add to the next :meth:`new_remarks`."""
+        self._remarks += said
+
+    def new_remarks(self) -> list[str]:
+        """Return the remarks since the last call."""
+        said, self._remarks = self._remarks, []
+        return said
+
+    def new_warnings(self) -> list[str]:
+        """Return the warnings since the last call."""
+        said, self._warnings = self._warnings, []
+        return said
+
     def _report(self, t: float) -> None:
-        """Report changes in words, and stop linked arms at a new fault."""
-        before = self.fault
-        if self.events.update() and self.fault is not None and before is None:
+        """Report changes since the last call in words, and stop linked arms at a new fault."""
+        before, now = self._reported, self.running.reported
+        if now is before:
+            return
+        self._reported, earlier = now, self.fault
+        self._report_changes(before, now)
+        if self.engaged and not self._efforts_end:
+            self._efforts_end = now.unknown_since < math.inf
+            if self._efforts_end:
+                self._warnings += self.inactive_checks()
+        if self.fault is not None and earlier is None:
             message = f"the arm it is linked with stopped: {self.fault}"
             for other in self._linked:
                 other.trip(t, Fault("linked", message))
+
+    def _report_changes(self, before: Reported, now: Reported) -> None:
+        running, names = self.running, self.model.joint_names
+        if (now.mode, now.fault) != (before.mode, before.fault):
+            self._report_fault(now.mode)
+        if now.slipped != before.slipped and now.slipped >= 0.0:
+            k = int(now.slipped)
+            self.remark(
+                f"the drive of {names[k]} does not hold it: it is {running.given.slip[k]:.3g} from "
+                "where it is to be"
+            )
+        if now.collided != before.collided:
+            self._report_collision(now.collided)
+        if now.opposed and not before.opposed and not self.engaged and now.fault == 0.0:
+            self.remark(*problems(running.verdict, running.state, names, kinds=("support",)))
+
+    def _report_fault(self, mode: float) -> None:
+        """Store a fault that has been latched, or forget one."""
+        if mode not in (transitions.STOPPING, transitions.FAULT):
+            self.fault = None
+        elif self.fault is None:
+            found = fault_of(self.running.state, self.model.joint_names, self.joints)
+            if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
+                kind, reason, *_ = self.trouble  # messages come, and cannot be used
+                found = found._replace(kind=kind, reason=f"{reason}; {found.reason}")
+            self.fault = found or self._external
+
+    def _report_collision(self, joint: float) -> None:
+        """Store a collision that has begun, or forget one."""
+        self.collision = None
+        if joint < 0.0:
+            return
+        running = self.running
+        self.collision = collision_of(running.state, running.given, running.model_in_force())
+        names = self.model.joint_names
+        said = problems(running.verdict, running.state, names, kinds=("contact",))
+        if said:
+            self.remark(f"collision: {said[0]}; the arm floats")
+            self._laws.stop()
+
+    def _report_law(self, t: float) -> None:
+        """Report at time ``t`` how the law in force follows its reference."""
+        law, running = self._laws.in_force, self.running
+        if law is None or not running.engaged:
+            return
+        if self._laws.motion.trajectory is not None and running.number("ended"):
+            self._laws.motion.end()
+            self._laws.update_request()
+            self.remark("the trajectory has ended, and its last point is held")
+        if not 0.0 <= t - self._looked_at < REMARK_PERIOD:
+            self._looked_at = t
+            self.remark(*self._lags.new(running.state, running.given, law))
+
+    def inactive_checks(self) -> list[str]:
+        """Return which checks are inactive without the efforts that are unknown."""
+        given, unknown = self.running.given, np.isnan(self.running.state.effort)
+        reasons = []
+        if given.tolerance > 0.0 and unknown[self.joints].any():
+            settings = "effort_check tracking, or tracking_tolerance"
+            reasons.append(f"they are not compared with commands ({settings})")
+        if (unknown & (given.impact_threshold < NEVER)).any():
+            reasons.append("no collision is detected (collision_file)")
+        names = zip(self.model.joint_names, unknown, strict=True)
+        lacking = listed([name for name, lacks in names if lacks])
+        return [f"{self._source} hold no efforts of {lacking}: {reason}" for reason in reasons]
 
 
 def linked(*arms: Guard) -> None:

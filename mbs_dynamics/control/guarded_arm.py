@@ -139,7 +139,7 @@ class GuardedArm(Guard):
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
         self._unknown_motors: set[int | str] = set()
-        self.events.remark(*motors.remarks)
+        self.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
         self._reported, self._told = self.running.reported, "disabled"
         if not isinstance(law, Gravity):
@@ -193,11 +193,13 @@ class GuardedArm(Guard):
         if unknown and not self._unknown_motors.issuperset(unknown):
             self._unknown_motors.update(unknown)
             names = listed(map(str, unknown))
-            self.events.remark(f"frames of unknown motors {names} are ignored")
+            self.remark(f"frames of unknown motors {names} are ignored")
 
     def _command(self, output: FloatArray) -> Command:
         """Return the command of the latest period, in the units of the drives."""
-        event = self._change() or self.events.summary()
+        event = self._change()
+        if not event and (self._warnings or self._remarks):
+            event = "; ".join([*self.new_warnings(), *self.new_remarks()])
         if not output[-1]:
             return Command("off", (0.0,) * len(self.joints), (), event)
         row = output[self._columns]

@@ -179,7 +179,8 @@ HIT, FORGOTTEN = collisions.hit, collisions.without_collision
 
 DETECTED_BY_OTHERS = {"effort_limit", "reference", "contact"}
 """Checks beside which others do the same: gravity overloads a joint whose limit is 0,
-a motion that is none is not followed, and an arm floats after a contact without being told so. Their sentences tell users why."""
+a motion that is none is not followed, and an arm floats after a contact without being
+told so. Their sentences tell users why."""
 
 MUTANTS = {
     **{f"no check {c.kind}": without_check(c.kind) for c in CHECKS
