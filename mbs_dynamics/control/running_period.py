@@ -21,10 +21,10 @@ from mbs_dynamics.control.period.records import (
     REPORTS,
     Request,
     Result,
+    Sample,
     Settings,
     State,
     Verdict,
-    silence,
 )
 from mbs_dynamics.model.model import Model
 
@@ -78,7 +78,7 @@ class RunningPeriod:
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
         self._numbers: list[float] = []
         self._update_reported()
-        self._silence: FloatArray = function.sample.packed(silence(model.n))
+        self._silence: FloatArray = function.sample.packed(Sample())
         self.clear_sample(math.nan)
         self._report_places = lru_cache(CACHED_PLACES)(self._places_of)
         self._in_force: tuple[Any, ...] = ()

@@ -12,7 +12,6 @@ limit the command.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,6 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
-    silence,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
 from mbs_dynamics.control.turns import turning
@@ -119,7 +117,7 @@ class Period:
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
             reported = {"stamp": one, "received": one, "reported": one, "q": q, "qd": zero}
-            x = self.sample.packed(silence(n)._replace(now=1.0, **reported))
+            x = self.sample.packed(Sample(now=1.0, **reported))
             r = np.zeros(self.request.size)
             r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)
@@ -321,31 +319,11 @@ def period(
 
 def initial(p: Settings) -> State:
     """Return the state of an arm before its first report, with the settings in force."""
-    unknown = dict.fromkeys(State._fields, 0.0)
-    nan = (
-        "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
-        "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
-        "played", "momentum", "momentum_rate", "residual", "sustained", "drift", "trend",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(nan, math.nan)
-    unknown |= dict.fromkeys(("received", "switched_at"), -math.inf)
-    past = (
-        "lag_end", "gains_end", "settling", "springs_end", "halting", "law_at", "yields_until",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(past, -math.inf)
-    forever = (
-        "unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since",
-        "waits_since", "link_waits_since",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(forever, math.inf)
-    unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
-    low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
-    return State(**unknown)._replace(
+    return State(
         **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
-        pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
-        gravity=p.gravity, loads=p.loads,
+        lead=p.own_lead, link_lead=p.own_link_lead, gravity=p.gravity, loads=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
-        spring_low=low, spring_high=high,
+        spring_low=p.spring_low + p.zone, spring_high=p.spring_high - p.zone,
     )  # fmt: skip
