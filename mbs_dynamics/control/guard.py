@@ -75,8 +75,8 @@ class Guard:
     """An arm under guard.
 
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is in the axes of
-    the root, by default that of the model; ``options`` are further arguments of
-    :func:`~mbs_dynamics.control.period.settings.period_settings`, such as those about drives;
+    the root, by default that of the model; ``options`` are further fields of Settings in
+    ``period/records.py``, such as those of drives;
     ``source`` names the source of states in messages; ``used`` are laws for which the period is
     compiled at the start. Loads are those of the model.
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -36,8 +37,11 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
+from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period.records import NEVER
+from mbs_dynamics.control.period.settings import of_commanded
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -114,16 +118,20 @@ class GuardedArm(Guard):
                 f"no motor moves {listed(without)}; valid: joints of the table, or positions in "
                 "fixed"
             )
+        if motors.coordinates != tuple(coordinate_of(model, x) for x in motors.joint_names):
+            raise ArgumentError("the table of motors was read for another model than this one")
         settings = MotionSettings.of(motors.joint_names, **options)
         gravity = None
         if "gravity" in options:
             gravity = root_gravity(model, LinkGravity("", settings.gravity))
         pairs = zip(motors.limits, motors.stiffness, strict=True)
+        slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
+        of_joints = partial(of_commanded, model.n, motors.coordinates)
         drives: dict[str, Any] = {
-            "stiffness": motors.stiffness,
-            "damping": motors.damping,
-            "slip": [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs],
-            "can_hold": motors.can_hold,
+            "stiffness": of_joints(motors.stiffness),
+            "drive_damping": of_joints(motors.damping),
+            "slip": of_joints(slip, NEVER),
+            "can_hold": float(motors.can_hold),
             "hottest": max_temperature,
             "longest_pause": motors.max_age,
             "hand_over": HAND_OVER,
@@ -131,8 +139,6 @@ class GuardedArm(Guard):
         used = () if isinstance(law, Gravity) else (law,)
         super().__init__(model, settings, gravity=gravity, options=drives, used=used)
         self.motors = motors
-        if motors.coordinates != tuple(self.joints):
-            raise ArgumentError("the table of motors was read for another model than this one")
         m = len(self.joints)
         self._columns = model.n * np.arange(4).repeat(m) + np.tile(self.joints, 4)
         """(4 m,) places of the commands of joints with motors in the output of a period."""

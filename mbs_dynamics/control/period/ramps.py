@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, select
-from mbs_dynamics.control.period.logic import any_of, max, min
+from mbs_dynamics.control.period.logic import all_of, max, min
 from mbs_dynamics.control.period.records import NEVER, Settings, State
 
 
@@ -28,7 +28,7 @@ def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
 
 def changes(given: Any, before: Any) -> Any:
     """Return the condition that other numbers are set than before."""
-    return any_of(~equal(given.ravel(), before.ravel())) if given.size else np.False_
+    return ~all_of(equal(given.ravel(), before.ravel())) if given.size else np.False_
 
 
 def with_environment(s: State, p: Settings, g: Any, now: Any, dt: Any, at_rest: Any) -> State:
@@ -55,10 +55,11 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
     They change at once while the arm is at rest. ``q`` (n,) are its positions; a limit spring does
     not move past them.
     """
-    new_gains = ~equal(p.zone, s.zone_goal) | any_of(
-        ~equal(p.scale, s.scale_goal)
-        | ~equal(p.damping, s.damping_goal)
-        | ~equal(p.friction, s.friction_goal)
+    new_gains = ~(
+        equal(p.zone, s.zone_goal)
+        & all_of(equal(p.scale, s.scale_goal))
+        & all_of(equal(p.damping, s.damping_goal))
+        & all_of(equal(p.friction, s.friction_goal))
     )
     end = select(at_rest, now, select(new_gains, now + p.ramp_out, s.gains_end))
     zone = ramped(s.zone, p.zone, end, now, dt)
