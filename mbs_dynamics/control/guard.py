@@ -208,7 +208,7 @@ class Guard:
         state, verdict = self.running.trial(t, self._laws.motion.request(transitions.ENABLE))
         kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
         reasons += problems(verdict, state, self.model.joint_names, kinds)
-        if not reasons:
+        if not (reasons or self.engaged):
             try:
                 self._laws.check(t)
             except ArgumentError as error:

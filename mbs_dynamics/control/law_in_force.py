@@ -23,7 +23,7 @@ from mbs_dynamics.control.period.following import Traced, period_of
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.records import State
 from mbs_dynamics.control.period.sentences import problems
-from mbs_dynamics.control.period.settings import joint_settings, lead_settings, link_settings
+from mbs_dynamics.control.period.settings import joint_settings, link_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
 from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.errors import ArgumentError
@@ -149,15 +149,13 @@ class LawInForce:
         model, joints = self._running.model, self._running.joints
         if isinstance(law, JointImpedance):
             return joint_settings(model, joints, law)
-        if isinstance(law, CartesianImpedance):
-            return link_settings(law)
-        return lead_settings(model, joints, getattr(law, "lead", None))
+        return link_settings(law) if isinstance(law, CartesianImpedance) else {}
 
     def check(self, t: float) -> None:
-        """Raise ArgumentError if the law, one of a user, does not accept the present state."""
-        check = getattr(self.law, "check", None)
-        if check is not None:
-            check(self._running.model_in_force(), self._resting(t))
+        """Raise ArgumentError if the law, one of a user, fails in the present state."""
+        law = self.law
+        if law is not None and not isinstance(law, OF_PERIOD):
+            self._try(law, t)
 
     def _try(self, law: Law, t: float) -> None:
         """Call a law once, at rest and with the present state as reference."""
@@ -168,9 +166,6 @@ class LawInForce:
             pose=C[:3], twist=np.zeros(6),
             reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
         )  # fmt: skip
-        check = getattr(law, "check", None)
-        if check is not None:
-            check(self._running.model_in_force(), state)
         torques_of(law, self._running.model_in_force(), state, reference_of(law, s))
 
     def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:

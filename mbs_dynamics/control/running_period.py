@@ -93,10 +93,7 @@ class RunningPeriod:
 
     def change(self, **fields: Any) -> None:
         """Put some settings in force."""
-        self.given = self.given._replace(**fields)
-        self._settings = self._settings.copy()  # the one before may be in the history
-        for name, value in fields.items():
-            self._settings[self.function.settings.places[name]] = np.ravel(value)
+        self.use(self.given._replace(**fields))
 
     def retrace(self, function: Period) -> None:
         """Continue with a period that computes other laws."""
@@ -111,7 +108,8 @@ class RunningPeriod:
 
     def clear_sample(self, t: float) -> None:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
-        self._sample = self._silence_at(t)
+        self._sample: FloatArray = self._silence.copy()
+        self._sample[0] = t
 
     def report(self, t: float, joints: tuple[int, ...], values: FloatArray) -> None:
         """Begin the sample of a period at time ``t`` with the reports of k joints.
@@ -131,12 +129,6 @@ class RunningPeriod:
         """Fill a field of the sample of the next period, for all joints or some."""
         self._sample[self.function.sample.places[name]][joints] = values
 
-    def _silence_at(self, t: float) -> FloatArray:
-        """Return a sample at time ``t`` in which nothing is reported."""
-        sample: FloatArray = self._silence.copy()
-        sample[0] = t
-        return sample
-
     # -- periods -----------------------------------------------------------------------------------
 
     def run(self) -> FloatArray:
@@ -145,8 +137,9 @@ class RunningPeriod:
         return output
 
     def apply(self, t: float, request: Request) -> None:
-        """Run a period without a sample for a request; the command stays until the next one."""
-        self._run(self._silence_at(t), self.function.request.packed(request))
+        """Run a period without reports for a request; the command stays until the next one."""
+        sample = self.function.sample.packed(Sample(now=t))
+        self._run(sample, self.function.request.packed(request))
 
     def _run(self, sample: FloatArray, request: FloatArray) -> Result:
         self._history.store(self._state, sample, request, self._settings)
@@ -162,11 +155,10 @@ class RunningPeriod:
             self._numbers, self.reported = numbers, Reported(*numbers)
 
     def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
-        """Return state and verdict of a trial period without a sample; the arm is not affected."""
+        """Return state and verdict of a trial period without reports; the arm is not affected."""
+        sample = self.function.sample.packed(Sample(now=t))
         packed = self.function.request.packed(request)
-        return self._unpacked(
-            self.function(self._state, self._silence_at(t), packed, self._settings)
-        )
+        return self._unpacked(self.function(self._state, sample, packed, self._settings))
 
     def trial_of_sample(self) -> State:
         """Return the state of a trial of the next period; the arm is not affected."""

@@ -119,6 +119,8 @@ def period_settings(
         state_period=motion.period,
         switch_time=motion.switch_time,
         **law_settings(model, joints),
+        own_lead=of_joints(LEAD, NEVER),
+        own_link_lead=np.repeat(LEADS, 3),
         reference_velocity=np.minimum(
             of_joints(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
         ),
@@ -139,7 +141,6 @@ def law_settings(model: Model, joints: Sequence[int]) -> dict[str, Any]:
     return {
         **joint_settings(model, joints, JointImpedance(0.0)),
         **link_settings(CartesianImpedance("", 0.0, 0.0)),
-        **lead_settings(model, joints, None),
     }
 
 
@@ -165,14 +166,6 @@ def link_settings(law: CartesianImpedance) -> dict[str, Any]:
         "link_axes": float(law.axes == "target"),
         "posture_frequency": law.posture_frequency,
     }
-
-
-def lead_settings(model: Model, joints: Sequence[int], lead: Any) -> dict[str, Any]:
-    """Return the leads under a law that is called first, by name; ``lead`` (m,), (6,) or None."""
-    stated = np.asarray([] if lead is None else lead, dtype=float)
-    own = stated if stated.shape == (len(joints),) else LEAD
-    of_link = np.minimum(stated, NEVER) if stated.shape == (6,) else np.repeat(LEADS, 3)
-    return {"own_lead": of_commanded(model.n, joints, own, NEVER), "own_link_lead": of_link}
 
 
 def of_commanded(
