@@ -147,7 +147,7 @@ class GuardedArm(Guard):
         self._unknown_motors: set[int | str] = set()
         self.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
-        self._reported, self._told = self.running.reported, "disabled"
+        self._seen, self._told = self.running.reported, "disabled"
         if not isinstance(law, Gravity):
             self.switch(0.0, law)
 
@@ -216,8 +216,8 @@ class GuardedArm(Guard):
     def _change(self) -> str:
         """Return the state or fault since the last call; empty if it is as before."""
         now = self.running.reported
-        if now is self._reported:
+        if now is self._seen:
             return ""
-        self._reported, before = now, self._told
+        self._seen, before = now, self._told
         self._told = f"fault {self.fault}" if self.fault is not None else self.state
         return self._told if self._told != before else ""

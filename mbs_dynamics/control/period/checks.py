@@ -60,8 +60,8 @@ NOISE, STANDING = 1e-7, 1e-3
 """Smallest change of values in SI units that counts as noise, and largest distance from the mean
 position in rad or m at rest."""
 
-LEARNED, QUIET = 50.0, 0.3
-"""Number of states at rest, and time in s, after which values count as noisy."""
+LEARNED = 100.0
+"""Number of successive states at rest after which values count as noisy."""
 
 APART = 0.1
 """Largest distance in rad or m between two motors of one joint."""
@@ -139,10 +139,8 @@ def watched(
     lively = rests & less(NOISE, most)
     reverses = less(change * s.change, 0.0) | less(change_qd * s.change_qd, 0.0)
     count = select(lively, s.lively + 1.0, 0.0)
-    since = select(lively & less(0.0, s.lively), s.lively_since, m.stamp)
     reversals = select(lively, s.reversals + 1.0 * reverses, 0.0)
-    learned = less_equal(LEARNED, count) & less_equal(QUIET, m.stamp - since)
-    learned = learned & less_equal(0.25 * count, reversals)
+    learned = less_equal(LEARNED, count) & less_equal(0.25 * count, reversals)
     comes_to_rest = slow_joint & less(0.0, most) & ~less(NOISE, most)
     noisy = (holds(s.noisy) | learned) & ~comes_to_rest
     moves = ~equal(change, 0.0) | (slow_joint & (~noisy | less(0.0, most)))
@@ -168,7 +166,6 @@ def watched(
         mean_qd=mean,
         changed_at=select(alive | m.restarts, m.stamp, s.changed_at),
         lively=select(fresh, count, s.lively),
-        lively_since=select(fresh, since, s.lively_since),
         reversals=select(fresh, reversals, s.reversals),
         noisy=select(fresh, 1.0 * noisy, s.noisy),
         change=select(fresh, change, s.change),

@@ -110,8 +110,6 @@ class State(NamedTuple):
     """Stamp of the latest state in which the values of a joint changed."""
     lively: PerJoint = 0.0
     """Number of successive states at rest in which noise changed the values."""
-    lively_since: PerJoint = 0.0
-    """Stamp of the first of them."""
     reversals: PerJoint = 0.0
     """Number of these states in which the change had the opposite sign of the change before."""
     noisy: PerJoint = 0.0
