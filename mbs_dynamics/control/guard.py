@@ -545,7 +545,9 @@ class Guard:
         if joint < 0.0:
             return
         running = self.running
-        self.collision = collision_of(running.state, running.given, running.model_in_force())
+        self.collision = collision_of(
+            running.state, running.given, running.model_in_force(running.state)
+        )
         names = self.model.joint_names
         said = problems(running.verdict, running.state, names, kinds=("contact",))
         if said:

@@ -166,14 +166,14 @@ class LawInForce:
             pose=C[:3], twist=np.zeros(6),
             reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
         )  # fmt: skip
-        torques_of(law, self._running.model_in_force(), state, reference_of(law, s))
+        torques_of(law, self._running.model_in_force(s), state, reference_of(law, s))
 
     def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
         running = self._running
         period = float(period_of(s, running.given))
         return LawState(
-            q, qd, np.array(s.effort), t, running.joints, running.gravity_at(q), period,
-            max(float(s.gap), period),
+            q, qd, np.array(s.effort), t, running.joints,
+            running.function.gravity(q, *running.environment(s)), period, max(float(s.gap), period),
         )  # fmt: skip
 
     def _resting(self, t: float) -> LawState:
@@ -242,8 +242,8 @@ class LawInForce:
         if s.collided >= 0.0:
             return
         state = self._law_state(t, s, np.array(s.trusted), np.array(s.smooth))
-        scaled = (state.gravity * s.scale)[running.joints].tolist()
-        added = self._called.added(running.model_in_force(), state, s, scaled)
+        model, own = running.model_in_force(s), np.asarray(s.g)[running.joints]
+        added = self._called.added(model, state, s, own.tolist())
         running.put("law", added, running.joints)
 
     # -- references --------------------------------------------------------------------------------

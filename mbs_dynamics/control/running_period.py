@@ -82,6 +82,8 @@ class RunningPeriod:
         self.clear_sample(math.nan)
         self._report_places = lru_cache(CACHED_PLACES)(self._places_of)
         self._in_force: tuple[Any, ...] = ()
+        self._start, self._ramp = (given.gravity, given.loads), 0.0
+        """Gravity and loads at which the latest ramp of gravity torques began, and its time."""
         self._request: Any = None
 
     # -- settings and requests ---------------------------------------------------------------------
@@ -93,7 +95,16 @@ class RunningPeriod:
 
     def change(self, **fields: Any) -> None:
         """Put some settings in force."""
-        self.use(self.given._replace(**fields))
+        given, names = self.given._replace(**fields), ("gravity", "loads")
+        new = [x for x in names if x in fields and (fields[x] != getattr(self.given, x)).any()]
+        time = max([getattr(given, f"{x}_time") for x in new], default=0.0)
+        if time > 0.0:
+            self._start, self._ramp = self.environment(self.state), time
+        else:  # at once, while the other goes on with its ramp
+            pairs = zip(names, self._start, strict=True)
+            gravity, loads = (getattr(given, x) if x in new else start for x, start in pairs)
+            self._start = gravity, loads
+        self.use(given)
 
     def retrace(self, function: Period) -> None:
         """Continue with a period that computes other laws."""
@@ -228,15 +239,27 @@ class RunningPeriod:
         """Whether a collision has interrupted the law, until torques are enabled again."""
         return self.engaged and self.reported.collided >= 0.0
 
+    def environment(self, s: State) -> tuple[FloatArray, FloatArray]:
+        """Return gravity (3,) and loads (nb, 10), along the ramp of gravity torques in a state."""
+        goals = self.given.gravity, self.given.loads
+        left = max(0.0, float(s.lag_end - s.now))
+        if not left or not self._ramp:
+            return goals
+        share = min(1.0, left / self._ramp)
+        gravity, loads = (
+            goal + share * (start - goal) for goal, start in zip(goals, self._start, strict=True)
+        )
+        return gravity, loads
+
     def gravity_at(self, q: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        return self.function.gravity(q, self.given.gravity, self.given.loads)
+        return self.function.gravity(q, *self.environment(self.state))
 
-    def model_in_force(self) -> Model:
-        """Return the model with the gravity and the loads that are set."""
-        gravity, loads = self.given.gravity, self.given.loads
+    def model_in_force(self, s: State) -> Model:
+        """Return the model with the gravity and the loads of a state."""
+        gravity, loads = self.environment(s)
         cached = self._in_force
-        if not cached or cached[0] is not gravity or cached[1] is not loads:
+        if not cached or (cached[0] != gravity).any() or (cached[1] != loads).any():
             self._in_force = cached = gravity, loads, in_force(self.model, gravity, loads)
         model_in_force: Model = cached[2]
         return model_in_force

@@ -45,7 +45,7 @@ def with_environment(s: State, p: Settings, g: Any, now: Any, dt: Any, at_rest: 
         gravity=p.gravity,
         loads=p.loads,
         lag=select(acts, lag, 0.0),
-        lag_end=select(less(0.0, time), now + time, s.lag_end),
+        lag_end=select(at_rest, now, select(less(0.0, time), now + time, s.lag_end)),
     )
 
 
