@@ -17,6 +17,17 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.called_laws import (
+    OF_PERIOD,
+    CalledLaws,
+    check_stiffness,
+    law_state,
+    link_of,
+    reference_of,
+    settings_of,
+    traced_for,
+    try_law,
+)
 from mbs_dynamics.control.collision import (
     Collision,
     collision_of,
@@ -31,10 +42,10 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
-from mbs_dynamics.control.law_in_force import LawInForce, traced_for
 from mbs_dynamics.control.laws import AnyLaw
+from mbs_dynamics.control.motion import Motion
 from mbs_dynamics.control.motor_table import coordinate_of
-from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period import laws, transitions
 from mbs_dynamics.control.period.checks import GRAVITY
 from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
@@ -118,12 +129,18 @@ class Guard:
         )
         function = Period(model, settings.algorithm, traced_for(traced, used, model))
         self.running = RunningPeriod(model, joints, function, given, fixed)
-        self._laws = LawInForce(self.running)
+        self._motion = Motion(model, joints, list(settings.joints))
+        """The requested law and motion, of which requests are made."""
+        self._law: AnyLaw | None = None
+        self._next: tuple[AnyLaw | None] | None = None
+        """A law that waits until the law in force has taken over."""
+        self._called = CalledLaws()
+        self._update_request()
         self._source = source
         self._reported = self.running.reported
         slides = sliding(model)
         units = ["m" if slides[k] else "rad" for k in joints]
-        self._lags, self._looked_at = Remarks(self._laws.motion, units), -math.inf
+        self._lags, self._looked_at = Remarks(self._motion, units), -math.inf
         self.fault: Fault | None = None
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         self.collision: Collision | None = None
@@ -205,19 +222,20 @@ class Guard:
             )
         if self.fault is not None:
             reasons.append(f"a fault is latched: {self.fault}; clear it first")
-        state, verdict = self.running.trial(t, self._laws.motion.request(transitions.ENABLE))
+        state, verdict = self.running.trial(t, self._motion.request(transitions.ENABLE))
         kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
         reasons += problems(verdict, state, self.model.joint_names, kinds)
-        if not (reasons or self.engaged):
+        law = self.law
+        if not (reasons or self.engaged or law is None or isinstance(law, OF_PERIOD)):
             try:
-                self._laws.check(t)
+                try_law(law, self.running, t)
             except ArgumentError as error:
                 reasons.append(str(error))
         return reasons
 
     def input_problem(self, t: float) -> str:
         """Return why the states of the joints cannot be used; empty if they can."""
-        state, verdict = self.running.trial(t, self._laws.motion.request(transitions.NONE))
+        state, verdict = self.running.trial(t, self._motion.request(transitions.NONE))
         return "; ".join(
             problems(verdict, state, self.model.joint_names, kinds=("stale", "encoder_jump"))
         )
@@ -233,9 +251,12 @@ class Guard:
         if not reasons:
             self._efforts_end = False
             self._lags.restart()
-            self._laws.restart(t)
+            self._called.restart()
+            if self._next is not None:
+                self._begin(t)
+            self._motion.stop()
             self._request(t, transitions.ENABLE)
-            self._laws.update_request()
+            self._update_request()
             if not self.state_record.verified:
                 self.remark(UNVERIFIED)
         return reasons
@@ -256,15 +277,15 @@ class Guard:
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
         """State whether another controller will hold the arm after a release, and holds it now."""
-        self._laws.motion.holder = exists, holds
-        self._laws.update_request()
+        self._motion.holder = exists, holds
+        self._update_request()
 
     def released_for(self, t: float) -> float:
         """Return the time in s since gravity torques of a release began to ramp out.
 
         It is zero or negative before, and infinite if no gravity torques hold the arm.
         """
-        s, request = self.state_record, self._laws.motion.request(transitions.NONE)
+        s, request = self.state_record, self._motion.request(transitions.NONE)
         falls = self.fault is not None and self.settings.on_fault != "ramp_down"
         if self.engaged or not self.moving or falls or s.doubted or s.doubt == GRAVITY:
             return math.inf
@@ -279,20 +300,47 @@ class Guard:
         self, t: float, action: float, *, settle: bool = False, doubt: float = 0.0
     ) -> None:
         """Apply a request at once; the command stays until the next period."""
-        request = self._laws.motion.request(action, settle=settle, doubt=doubt)
+        request = self._motion.request(action, settle=settle, doubt=doubt)
         self.running.apply(t, request)
         self._report(t)
+
+    def _update_request(self) -> None:
+        """Use the present request in the next periods."""
+        self.running.set_request(self._motion.request(transitions.NONE, sends=True))
 
     # -- laws and references -----------------------------------------------------------------------
 
     @property
     def law(self) -> AnyLaw | None:
         """The law in force, or about to be; None where the arm floats."""
-        return self._laws.law
+        if self.running.floats_since_collision:
+            return None
+        return self._law if self._next is None else self._next[0]
 
     def prepare(self, t: float, *every: AnyLaw | None) -> None:
         """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
-        self._laws.prepare(t, *every)
+        for law in every:
+            if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
+                raise ArgumentError(
+                    f"the law is a {type(law).__name__}; must be a function of model, state and "
+                    "reference"
+                )
+        running, s = self.running, self.running.state
+        before = running.function.traced
+        traced = traced_for(before, every, self.model)
+        moves_link = s.law in laws.OF_LINKS or s.law_before in laws.OF_LINKS
+        if before.link not in ("", traced.link) and self.engaged and moves_link:
+            raise ArgumentError(
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; let "
+                "the arm float first"
+            )
+        function = running.function.tracing(traced)
+        for law in every:
+            if isinstance(law, OF_PERIOD):
+                check_stiffness(law, running, function, self._motion.request(transitions.NONE))
+            elif law is not None:
+                try_law(law, running, t)
+        running.retrace(function)
 
     def switch(self, t: float, law: AnyLaw | None) -> None:
         """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
@@ -302,8 +350,71 @@ class Guard:
         compile for a second: switch to it once before torques are enabled. Raises MbsError, and
         changes nothing, for a law that fails or is too stiff for the period of the loop.
         """
-        self._laws.switch(t, law)
+        self.prepare(t, law)
+        self._next = (law,)
+        running = self.running
+        if not running.engaged or running.floats_since_collision or not self._called.blends(t):
+            self._begin(t)
         self._report(t)
+
+    def _begin(self, t: float) -> None:
+        """Let the next law take over now."""
+        assert self._next is not None
+        (law,), self._next = self._next, None
+        running, action = self.running, transitions.NONE
+        if running.floats_since_collision:
+            action, self._law = transitions.CLEAR, None
+            self._called.drop()
+        of_period = isinstance(law, OF_PERIOD)
+        own: Any = None if of_period else law
+        fades = isinstance(self._law, OF_PERIOD) or of_period
+        if own is not self._called.law or fades:
+            time = running.given.switch_time if running.engaged else 0.0
+            self._called.switch(own, t, time, fades=fades)
+        self._law = law
+        link = link_of(law, self.model)
+        if law is None:
+            self._motion.use(laws.FLOAT)
+        elif link:
+            self._motion.use(laws.LINK if of_period else laws.OWN_LINK, link)
+        else:
+            self._motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
+        running.change(**settings_of(law, running))
+        running.apply(t, self._motion.request(action))
+        self._update_request()
+
+    def _prepare_period(self, t: float) -> None:
+        """Prepare the next period: change of laws, torques of a called law, trajectory segment."""
+        if self._next is not None and not self._called.blends(t):
+            self._begin(t)
+        if not self._called.idle:
+            try:
+                self._call(t)
+            except ArgumentError as error:
+                self.trip(t, Fault("law", str(error)))
+        if self._motion.trajectory is not None and self.elapsed is not None:
+            s = self.state_record
+            self._motion.feed(self.elapsed + float(s.pace) * max(0.0, t - float(s.now)))
+            self._update_request()
+
+    def _call(self, t: float) -> None:
+        """Put the torques of a called law, less those of gravity, into the sample.
+
+        A trial of the period provides the trusted state that the law is called with. Raises
+        ArgumentError for a law that fails.
+        """
+        running = self.running
+        running.put("floats", 0.0)
+        if not running.engaged:
+            return
+        s = running.trial_of_sample()
+        doubted = s.doubted or s.rates_doubted or s.collided >= 0.0
+        if float(s.mode) not in transitions.ENGAGED or doubted:
+            return
+        state = law_state(running, t, s, np.array(s.trusted), np.array(s.smooth))
+        own = np.asarray(s.g)[self.joints].tolist()
+        added = self._called.added(running.model_in_force(s), state, s, own)
+        running.put("law", added, self.joints)
 
     def aim(self, t: float, reference: Target | None) -> None:
         """Let the law follow another reference from time ``t`` on; None: come to rest.
@@ -317,18 +428,19 @@ class Guard:
             raise ArgumentError(f"the state is {self.state!r}; references need enabled torques")
         if self.running.floats_since_collision:
             raise ArgumentError("the arm floats since a collision, until torques are enabled again")
-        self._laws.aim(t, reference)
-        self._report(t)
+        self._motion.aim(reference, self.state_record, self.running.given)
+        self._request(t, transitions.NONE)
+        self._update_request()
 
     @property
     def reference(self) -> JointReference | PoseReference:
         """The reference of the law in force."""
-        return self._laws.reference
+        return reference_of(self._law, self.state_record)
 
     @property
     def trajectory(self) -> Trajectory | None:
         """The trajectory that is approached or played; None if there is none."""
-        return self._laws.motion.trajectory
+        return self._motion.trajectory
 
     @property
     def elapsed(self) -> float | None:
@@ -341,7 +453,12 @@ class Guard:
 
         Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """
-        self._laws.pace(rate)
+        if not 0.0 <= rate <= 1.0:
+            raise ArgumentError(f"the pace is {rate:g}; must be 0 to 1")
+        if self._motion.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
+        self._motion.pace = rate
+        self._update_request()
 
     # -- settings ----------------------------------------------------------------------------------
 
@@ -473,9 +590,7 @@ class Guard:
 
         It is a vector of the fields of ``Output`` in ``period/records.py``.
         """
-        problem = self._laws.prepare_period(t)
-        if problem:
-            self.trip(t, Fault("law", problem))
+        self._prepare_period(t)
         output = self.running.run()
         self._report(t)
         self._report_law(t)
@@ -552,16 +667,17 @@ class Guard:
         said = problems(running.verdict, running.state, names, kinds=("contact",))
         if said:
             self.remark(f"collision: {said[0]}; the arm floats")
-            self._laws.stop()
+            self._motion.stop()
+            self._update_request()
 
     def _report_law(self, t: float) -> None:
         """Report at time ``t`` how the law in force follows its reference."""
-        law, running = self._laws.in_force, self.running
+        law, running = self._law, self.running
         if law is None or not running.engaged:
             return
-        if self._laws.motion.trajectory is not None and running.number("ended"):
-            self._laws.motion.end()
-            self._laws.update_request()
+        if self._motion.trajectory is not None and running.number("ended"):
+            self._motion.end()
+            self._update_request()
             self.remark("the trajectory has ended, and its last point is held")
         if not 0.0 <= t - self._looked_at < REMARK_PERIOD:
             self._looked_at = t
