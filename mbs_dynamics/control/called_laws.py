@@ -18,10 +18,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.laws import AnyLaw, CartesianImpedance, JointImpedance, Law, LawState
 from mbs_dynamics.control.motion import moving_link
 from mbs_dynamics.control.period import laws
+from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.following import Traced, period_of
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.records import Request, State
-from mbs_dynamics.control.period.sentences import problems
+from mbs_dynamics.control.period.sentences import sentence
 from mbs_dynamics.control.period.settings import joint_settings, link_settings
 from mbs_dynamics.control.references import JointReference, PoseReference
 from mbs_dynamics.control.running_period import RunningPeriod
@@ -71,9 +72,11 @@ def check_stiffness(
     """
     given = running.given._replace(**settings_of(law, running))
     number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
-    s, found = running.trial_at_rest(function, given, request._replace(law=number))
-    for reason in problems(found, s, running.model.joint_names, kinds=("stiffness",)):
-        raise ArgumentError(reason)
+    s = running.trial_at_rest(function, given, request._replace(law=number))
+    if s.stiffness_share < 1.0:
+        k = [check.kind for check in CHECKS].index("stiffness")
+        period, share = float(period_of(s, given)), float(s.stiffness_share)
+        raise ArgumentError(sentence(k, -1.0, period, share, s, running.model.joint_names))
 
 
 def try_law(law: Law, running: RunningPeriod, t: float) -> None:

@@ -167,30 +167,21 @@ class RunningPeriod:
 
     def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
         """Return state and verdict of a trial period without reports; the arm is not affected."""
-        sample = self.function.sample.packed(Sample(now=t))
-        packed = self.function.request.packed(request)
-        return self._unpacked(self.function(self._state, sample, packed, self._settings))
+        function = self.function
+        sample, packed = function.sample.packed(Sample(now=t)), function.request.packed(request)
+        result = function(self._state, sample, packed, self._settings)
+        return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
 
     def trial_of_sample(self) -> State:
         """Return the state of a trial of the next period; the arm is not affected."""
         result = self.function(self._state, self._sample, self._request, self._settings)
         return self.function.state.unpacked(result.state)
 
-    def trial_at_rest(
-        self, function: Period, given: Settings, request: Request
-    ) -> tuple[State, Verdict]:
-        """Return state and verdict of the second of two trial periods of an arm at rest.
-
-        ``function`` computes them. The second judges the results of the first.
-        """
-        at_rest = self.state._replace(mode=transitions.OFF)
+    def trial_at_rest(self, function: Period, given: Settings, request: Request) -> State:
+        """Return the state of a trial period of an arm at rest, which ``function`` computes."""
+        at_rest = function.state.packed(self.state._replace(mode=transitions.OFF))
         inputs = function.request.packed(request), function.settings.packed(given)
-        first = function(function.state.packed(at_rest), self._silence, *inputs)
-        return self._unpacked(function(first.state, self._silence, *inputs))
-
-    def _unpacked(self, result: Result) -> tuple[State, Verdict]:
-        function = self.function
-        return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
+        return function.state.unpacked(function(at_rest, self._silence, *inputs).state)
 
     def latch_fault(self) -> None:
         """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
