@@ -209,18 +209,16 @@ def period(
     )  # fmt: skip
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
-    allowed = checks.allowed(fails)
 
     # the mode
-    events = transitions.Events(
-        fails=less(0.0, code),
-        allowed=allowed,
-        action=r.action,
-        ramped=equal(s.share, 1.0),
-        arrived=holds(s.arrived),
-        acts=~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
-    )
-    mode = transitions.moved(s.mode, events)
+    conditions = {
+        "fails": less(0.0, code),
+        "allowed": checks.allowed(fails),
+        "ramped": equal(s.share, 1.0),
+        "arrived": holds(s.arrived),
+        "torques act": ~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
+    }
+    mode = transitions.moved(s.mode, r.action, conditions)
     entered = ~equal(mode, s.mode)
     stops = entered & engaged & equal(mode, transitions.STOPPING)
     lets_go = entered & ~engaged & equal(mode, transitions.STOPPING)
