@@ -86,8 +86,6 @@ class Context(NamedTuple):
     m: Measured
     after: State
     """The state with the averages, counts and evidence of this period."""
-    speed: Any
-    """(n,) velocities by positions over WINDOW."""
     opposes: Any
     """The condition that the evidence contradicts the torques."""
     hit: Hit
@@ -118,10 +116,8 @@ class Check(NamedTuple):
     """Whether it forbids to enable torques."""
 
 
-def watched(
-    s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any
-) -> tuple[State, Any]:
-    """Return the state with the averages and counts after a report, and speeds (n,) over WINDOW.
+def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any) -> State:
+    """Return the state with the averages and counts after a report.
 
     ``elsewhere``: another controller holds the arm.
     """
@@ -161,7 +157,7 @@ def watched(
     compared = m.new & holds(p.commanded) & compares
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
-    after = s._replace(
+    return s._replace(
         slow_q=slow,
         mean_qd=mean,
         changed_at=select(alive | m.restarts, m.stamp, s.changed_at),
@@ -173,7 +169,6 @@ def watched(
         deviations=select(compared, counted, s.deviations),
         unknown_since=select(unknown & engaged, min(s.unknown_since, x.now), np.inf),
     )
-    return after, (m.q - slow) / WINDOW
 
 
 def findings(c: Context) -> dict[str, tuple[Any, Any, Any]]:
@@ -193,13 +188,13 @@ def findings(c: Context) -> dict[str, tuple[Any, Any, Any]]:
 
     # positions and velocities
     low, high = less(m.q, p.low), less(p.high, m.q)
-    mean = after.mean_qd
+    mean, speed = after.mean_qd, (m.q - after.slow_q) / WINDOW
     too_fast = less(p.fastest, abs(mean)) & less(p.fastest, abs(m.qd)) & commanded
-    believed = less_equal(0.5 * mean * mean, c.speed * mean)
+    believed = less_equal(0.5 * mean * mean, speed * mean)
     compared = COMPARED_SPEED * p.fastest
     lasts = least([abs(s.mean_qd), abs(mean), abs(m.qd)])  # one bad sample is no evidence
     contradicts = (too_fast | (less(compared, lasts) & m.new & commanded)) & ~believed
-    runs = less(p.fastest, abs(c.speed)) & commanded
+    runs = less(p.fastest, abs(speed)) & commanded
     stands = m.stamp - after.changed_at
     frozen = less_equal(p.frozen_timeout, stands) & commanded & m.new & less(0.0, p.frozen_timeout)
 
@@ -229,7 +224,7 @@ def findings(c: Context) -> dict[str, tuple[Any, Any, Any]]:
         "refused": (less(0.0, m.refused), m.refused, m.refused_by),
         "position_limit": ((low | high) & commanded, m.q, select(low, p.low, p.high)),
         "velocity_reading": (contradicts, mean, compared),
-        "velocity_limit": (too_fast | runs, select(too_fast, mean, c.speed), p.fastest),
+        "velocity_limit": (too_fast | runs, select(too_fast, mean, speed), p.fastest),
         "frozen": (frozen, stands, m.qd),
         "tracking": (wrong, m.effort, s.asked[0]),
         "no_effort": (unknown & ended & always, m.effort, p.timeout),

@@ -195,7 +195,7 @@ def period(
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     exerted = select(measures, m.effort, command.expected(s, p, s.command, m.q, m.qd))
     x = x._replace(floats=1.0 * floats(s, x, p))
-    after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
+    after = checks.watched(s, x, p, m, engaged, elsewhere)
     after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
     finite = all_of(less(abs(g), NEVER) | isnan(at))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
@@ -204,7 +204,7 @@ def period(
     x = x._replace(law=select(floating, collisions.yielding(s, p, smooth, now), x.law))
     sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, after, speed, opposes, hit, engaged, pause, stood, g, law_fails, finite,
+        s, x, r, p, m, after, opposes, hit, engaged, pause, stood, g, law_fails, finite,
         sound,
     )  # fmt: skip
     fails, rows = checks.judged(context, n)
