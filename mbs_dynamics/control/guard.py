@@ -17,29 +17,15 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.called_laws import (
-    OF_PERIOD,
-    CalledLaws,
-    check_stiffness,
-    law_state,
-    link_of,
-    reference_of,
-    settings_of,
-    traced_for,
-    try_law,
-)
+from mbs_dynamics.control import called_laws
+from mbs_dynamics.control.called_laws import OF_PERIOD
 from mbs_dynamics.control.collision import (
     Collision,
     collision_of,
     read_thresholds,
     threshold_settings,
 )
-from mbs_dynamics.control.environment import (
-    LinkLoad,
-    link_loads,
-    payload_parameters,
-    with_load,
-)
+from mbs_dynamics.control.environment import LinkLoad, link_loads, payload_parameters, with_load
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws import AnyLaw
@@ -127,14 +113,14 @@ class Guard:
             thresholds=self._thresholds,
             **options,
         )
-        function = Period(model, settings.algorithm, traced_for(traced, used, model))
+        function = Period(model, settings.algorithm, called_laws.traced_for(traced, used, model))
         self.running = RunningPeriod(model, joints, function, given, fixed)
         self._motion = Motion(model, joints, list(settings.joints))
         """The requested law and motion, of which requests are made."""
         self._law: AnyLaw | None = None
         self._next: tuple[AnyLaw | None] | None = None
         """A law that waits until the law in force has taken over."""
-        self._called = CalledLaws()
+        self._called = called_laws.CalledLaws()
         self._update_request()
         self._source = source
         self._reported = self.running.reported
@@ -224,14 +210,7 @@ class Guard:
             reasons.append(f"a fault is latched: {self.fault}; clear it first")
         state, verdict = self.running.trial(t, self._motion.request(transitions.ENABLE))
         kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
-        reasons += problems(verdict, state, self.model.joint_names, kinds)
-        law = self.law
-        if not (reasons or self.engaged or law is None or isinstance(law, OF_PERIOD)):
-            try:
-                try_law(law, self.running, t)
-            except ArgumentError as error:
-                reasons.append(str(error))
-        return reasons
+        return reasons + problems(verdict, state, self.model.joint_names, kinds)
 
     def input_problem(self, t: float) -> str:
         """Return why the states of the joints cannot be used; empty if they can."""
@@ -247,7 +226,12 @@ class Guard:
         """
         if self.engaged:
             return []
-        reasons = self.problems(t)
+        reasons, law = self.problems(t), self.law
+        if not (reasons or law is None or isinstance(law, OF_PERIOD)):
+            try:
+                called_laws.try_law(law, self.running, t)
+            except ArgumentError as error:
+                reasons.append(str(error))
         if not reasons:
             self._efforts_end = False
             self._lags.restart()
@@ -327,7 +311,7 @@ class Guard:
                 )
         running, s = self.running, self.running.state
         before = running.function.traced
-        traced = traced_for(before, every, self.model)
+        traced = called_laws.traced_for(before, every, self.model)
         moves_link = s.law in laws.OF_LINKS or s.law_before in laws.OF_LINKS
         if before.link not in ("", traced.link) and self.engaged and moves_link:
             raise ArgumentError(
@@ -335,11 +319,12 @@ class Guard:
                 "the arm float first"
             )
         function = running.function.tracing(traced)
+        request = self._motion.request(transitions.NONE)
         for law in every:
             if isinstance(law, OF_PERIOD):
-                check_stiffness(law, running, function, self._motion.request(transitions.NONE))
+                called_laws.check_stiffness(law, running, function, request)
             elif law is not None:
-                try_law(law, running, t)
+                called_laws.try_law(law, running, t)
         running.retrace(function)
 
     def switch(self, t: float, law: AnyLaw | None) -> None:
@@ -372,14 +357,14 @@ class Guard:
             time = running.given.switch_time if running.engaged else 0.0
             self._called.switch(own, t, time, fades=fades)
         self._law = law
-        link = link_of(law, self.model)
+        link = called_laws.link_of(law, self.model)
         if law is None:
             self._motion.use(laws.FLOAT)
         elif link:
             self._motion.use(laws.LINK if of_period else laws.OWN_LINK, link)
         else:
             self._motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
-        running.change(**settings_of(law, running))
+        running.change(**called_laws.settings_of(law, running))
         running.apply(t, self._motion.request(action))
         self._update_request()
 
@@ -411,7 +396,7 @@ class Guard:
         doubted = s.doubted or s.rates_doubted or s.collided >= 0.0
         if float(s.mode) not in transitions.ENGAGED or doubted:
             return
-        state = law_state(running, t, s, np.array(s.trusted), np.array(s.smooth))
+        state = called_laws.law_state(running, t, s, np.array(s.trusted), np.array(s.smooth))
         own = np.asarray(s.g)[self.joints].tolist()
         added = self._called.added(running.model_in_force(s), state, s, own)
         running.put("law", added, self.joints)
@@ -435,7 +420,7 @@ class Guard:
     @property
     def reference(self) -> JointReference | PoseReference:
         """The reference of the law in force."""
-        return reference_of(self._law, self.state_record)
+        return called_laws.reference_of(self._law, self.state_record)
 
     @property
     def trajectory(self) -> Trajectory | None:
