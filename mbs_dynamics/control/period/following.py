@@ -16,18 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import abs, equal, less, max, min, select
+from mbs_dynamics.compiler import abs, equal, less, select
 from mbs_dynamics.control.period import laws, references
-from mbs_dynamics.control.period.logic import (
-    any_of,
-    clipped,
-    holds,
-    is_one_of,
-    largest,
-)
+from mbs_dynamics.control.period.logic import any_of, clipped, holds, is_one_of, largest, max, min
 from mbs_dynamics.control.period.measurement import Measured, springs_act, whole_turns
 from mbs_dynamics.control.period.ramps import ramped
 from mbs_dynamics.control.period.records import NEVER, Request, Sample, Settings, State
+from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
@@ -66,7 +61,12 @@ GRAVITY_ALONE = Traced()
 
 
 def is_sound(law: Any, r: Request, traced: Traced) -> Any:
-    """Return the condition that a requested motion consists of finite numbers and a valid pose."""
+    """Return the condition that a requested motion consists of finite numbers and a valid pose.
+
+    It matters only to laws that follow it.
+    """
+    if not (traced.joints or traced.link):
+        return np.True_
     numbers = [*r.target, *r.target_qd, r.motion, r.pace]
     trajectory = [*r.segment.ravel(), r.segment_at, r.duration, r.delay]
     plays = equal(r.follows, references.TRAJECTORY)
@@ -77,7 +77,7 @@ def is_sound(law: Any, r: Request, traced: Traced) -> Any:
         right = less(0.0, R[:, 0] @ np.cross(R[:, 1], R[:, 2])) & less(off, SKEW)
         poses = is_one_of(law, laws.OF_LINKS) & less(0.0, r.follows)
         sound = sound & (~poses | (right & less(_size(r.target_pose[:, 3]), NEVER)))
-    return sound
+    return sound | equal(law, laws.FLOAT)
 
 
 def _size(numbers: Sequence[Any]) -> Any:
@@ -90,6 +90,7 @@ def with_law(
     p: Settings,
     m: Measured,
     traced: Traced,
+    turns: Any,
     was_engaged: Any,
     engaged: Any,
     floating: Any,
@@ -98,6 +99,7 @@ def with_law(
 ) -> tuple[State, Any, Any]:
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
+    ``turns`` (n,) tells which joints turn without limits.
     ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
     and ``floating`` whether the arm floats since a collision, independent of the request.
     The conditions are that the reference begins at the present state, and that a motion begins.
@@ -106,7 +108,7 @@ def with_law(
     blends = less(now - s.law_at, p.switch_time) & acts
     wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
     wanted = select(floating, laws.FLOAT, wanted)
-    at_once = ~acts | floating | holds(r.at_once)
+    at_once = ~acts | floating
     changes = (~equal(wanted, s.law) | (floating & blends)) & (at_once | ~blends)
     fades = changes & ~at_once
     new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))
@@ -137,7 +139,7 @@ def with_law(
         fading_qd=select(fades, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
-        shift=select(moves, whole_turns(m.q - r.target, p.turning), s.shift),
+        shift=select(moves, whole_turns(m.q - r.target, turns), s.shift),
         obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),
@@ -216,7 +218,7 @@ def law_torques(
             arm.tree,
             arm.inertia,
             laws.Springs(s.joint_stiffness, s.joint_ratio, _most(p.joint_fastest, gap)),
-            p.linear,
+            np.array(sliding(arm.tree.model), dtype=float),
             (arm.q, arm.qd),
             (
                 select(in_force, s.reference, s.fading),

@@ -187,7 +187,7 @@ class GravityCompensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings, now: float = 0.0) -> None:
-        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
+        """Raise ArgumentError or ModelError if these settings cannot be applied."""
         changed = [
             one.name
             for one in parameters_of(type(settings))
@@ -198,10 +198,8 @@ class GravityCompensator:
                 f"{', '.join(sorted(changed))} can be changed only while no torque is commanded or "
                 f"held: the state is {self.state!r}; disable first"
             )
-        if self.arm is not None:
-            self.arm.check(settings)
-            if settings.law_parameters != self.settings.law_parameters:
-                self.arm.prepare(now, settings.law_of_mode())
+        if self.arm is not None and settings.law_parameters != self.settings.law_parameters:
+            self.arm.prepare(now, settings.law_of_mode())
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
