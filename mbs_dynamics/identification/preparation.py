@@ -75,7 +75,7 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]
         rest = tuple((series.joints[k], middle[k]) for k in np.flatnonzero(silent))
         series = series.of_joints([series.joints[k] for k in np.flatnonzero(~silent)])
         tau = tau[:, ~silent]
-    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL) & tau.any(axis=0)
+    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL)
     constant |= np.isnan(tau).all(axis=0)
     if constant.any():
         raise series.error(
