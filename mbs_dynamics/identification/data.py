@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
-from mbs_dynamics.identification.preparation import Stretch, prepared_all
+from mbs_dynamics.identification.preparation import joints_with_torques, prepared
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import check_torques
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
 """Candidates for the speed in rad/s or m/s at which Coulomb friction reaches 76 %."""
@@ -48,21 +48,26 @@ class Data(NamedTuple):
         recordings that cannot be used and, unless ``check`` is False, for torques that cannot be
         those of the arm.
         """
-        model = model.loaded()
-        stretches, notes = prepared_all(recordings, model)
-        joints = stretches[0].series.joints
+        model, notes, stretches = model.loaded(), list[str](), list[TimeSeries]()
+        for recording in recordings:
+            found, remarks = prepared(recording, model)
+            stretches += found
+            begin = f"{recording.name}: " if recording.name else ""
+            notes += [begin + remark for remark in remarks]
+        joints = joints_with_torques(stretches[0])
+        if any(joints_with_torques(one) != joints for one in stretches):
+            raise TimeSeriesError(
+                "the recordings have different joints; they must have the same ones"
+            )
         cutoff = cutoff_of(stretches) if cutoff is None else cutoff
         torque_model = TorqueModel(model, joints, friction_speed)
 
         def equations_of(series: TimeSeries) -> Equations:
-            rest = next((one.rest for one in stretches if one.series is series), stretches[0].rest)
-            signals = filtered(Stretch(series, rest), cutoff)
-            return torque_model.equations(signals, cutoff)
+            return torque_model.equations(filtered(series, cutoff), cutoff)
 
-        equations = [equations_of(one.series) for one in stretches]
-        names = tuple(dict.fromkeys(one.series.name for one in stretches))
+        equations = [equations_of(one) for one in stretches]
+        names = tuple(dict.fromkeys(one.name for one in stretches))
         independent = torque_model.independent()
         if check:
-            series = [one.series for one in stretches]
-            notes += check_torques(torque_model, series, equations, equations_of, independent)
+            notes += check_torques(torque_model, stretches, equations, equations_of, independent)
         return cls(torque_model, equations, independent, notes, cutoff, names)

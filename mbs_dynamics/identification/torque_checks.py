@@ -149,6 +149,7 @@ def check_torques(
     recordings determine.
     """
     torques = Torques(torque_model, equations, own)
+    recordings = [one.of_joints(torque_model.joints) for one in recordings]
     name = ", ".join(dict.fromkeys(one.name for one in recordings))
     declared = frozenset.intersection(*(one.declared for one in recordings))
     if torques.at_rest:
