@@ -133,40 +133,39 @@ class _Search:
         waves = int(FASTEST * duration)
         self._w = 2.0 * np.pi / duration * np.arange(1, waves + 1)
         self._t = np.linspace(0.0, duration, SAMPLES * waves, endpoint=False)
-        torque_model = TorqueModel(model, model.joint_names, 0.05)
-        self._torque_model = torque_model
-        self._columns = list(torque_model.independent().columns)
+        self._torque_model = TorqueModel(model, model.joint_names, 0.05)
+        self._columns = list(self._torque_model.independent().columns)
         bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
         self._middle = np.where(bounded, 0.5 * (model.lower + model.upper), 0.0)
-        half = np.where(bounded, 0.5 * (model.upper - model.lower), UNLIMITED)
-        self._reach = limits.position * half
+        self._half = np.where(bounded, 0.5 * (model.upper - model.lower), UNLIMITED)
+        self._reach = limits.position * self._half
+        self._speed = limits.velocity * model.velocity_limits
 
     def run(self, progress: Callable[[float], None]) -> FloatArray:
-        """Return the best candidate."""
-        best, most = None, -np.inf
-        for k in range(STARTS):
-            a, b = self._rng.normal(size=(2, len(self._w), self._model.n))
-            part = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
-            candidate = self._feasible(np.concatenate([a, b, (self._middle + part)[None]]))
+        """Return the best candidate: of random ones, improved by small random changes.
+
+        The size of the changes follows the one-fifth rule of Rechenberg (1973).
+        """
+        best, most, step = np.zeros((2 * len(self._w) + 1, self._model.n)), -np.inf, 0.3
+        for k in range(STARTS + STEPS):
+            candidate = self._rng.normal(size=best.shape)
+            if k < STARTS:
+                mean = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
+                candidate[-1] = self._middle + mean
+            else:
+                candidate = best + step * candidate * np.abs(best).mean(axis=0)
+            candidate = self._feasible(candidate)
             gained = self._information(candidate)
             if gained > most:
                 best, most = candidate, gained
-            progress(0.5 * (k + 1) / STARTS)
-        if best is None:
-            raise ArgumentError(
-                "no motion within the limits was found: is a box too narrow, or are torques too "
-                "large for the description?"
-            )
-        step = 0.3
-        for k in range(STEPS):  # the one-fifth rule of Rechenberg (1973)
-            change = step * self._rng.normal(size=best.shape) * np.abs(best).mean(axis=0)
-            candidate = self._feasible(best + change)
-            gained = self._information(candidate)
-            if gained > most:
-                best, most, step = candidate, gained, 1.3 * step
-            else:
-                step *= 0.935
-            progress(0.5 + 0.5 * (k + 1) / STEPS)
+            if k >= STARTS:
+                step *= 1.3 if best is candidate else 0.935
+            if k + 1 == STARTS and most == -np.inf:
+                raise ArgumentError(
+                    "no motion within the limits was found: is a box too narrow, or are torques "
+                    "too large for the description?"
+                )
+            progress((k + 1) / (STARTS + STEPS))
         return best
 
     def motion(
@@ -184,11 +183,8 @@ class _Search:
 
         The mean speed is half the allowed one, for profiles with acceleration phases.
         """
-        model = self._model
-        low, high = (np.where(np.isfinite(x), x, q) for x in (model.lower, model.upper))
-        way = np.maximum(np.maximum(high - q, q - low), UNLIMITED * (low == high))
-        speed = np.minimum(self._limits.velocity * model.velocity_limits, UNLIMITED)
-        return float(np.ceil((2.0 * way / speed).max()))
+        way = np.abs(q - self._middle) + self._half
+        return float(np.ceil((2.0 * way / np.minimum(self._speed, UNLIMITED)).max()))
 
     def condition(self, candidate: FloatArray) -> float:
         """Return the condition number of the equations, columns of length 1."""
@@ -206,11 +202,9 @@ class _Search:
         middle = np.clip(candidate[-1], self._middle - half, self._middle + half)
         scaled = np.concatenate([a, b, middle[None]])
         q, qd, qdd = self.motion(scaled, self._t)
-        room = self._reach - np.abs(middle - self._middle)
-        speed = self._limits.velocity * self._model.velocity_limits
         used = [
-            np.abs(q - middle).max(axis=0) / room,
-            np.abs(qd).max(axis=0) / speed,
+            np.abs(q - middle).max(axis=0) / (self._reach - np.abs(middle - self._middle)),
+            np.abs(qd).max(axis=0) / self._speed,
             np.abs(qdd).max(axis=0) / self._limits.acceleration,
         ]
         scaled[:-1] /= BETWEEN * np.max(used, axis=0)
@@ -236,8 +230,8 @@ class _Search:
         """Return the log determinant of the information matrix; -inf beyond the limits."""
         if not self._allowed(candidate):
             return -np.inf
-        singular = np.linalg.svd(self._rows(candidate), compute_uv=False)
-        return float(2.0 * np.log(np.maximum(singular, 1e-300)).sum())
+        R = np.linalg.qr(self._rows(candidate), mode="r")
+        return float(2.0 * np.log(np.maximum(np.abs(np.diag(R)), 1e-300)).sum())
 
     def _rows(self, candidate: FloatArray) -> FloatArray:
         A = self._torque_model.regressor(*self.motion(candidate, self._t))[..., self._columns]

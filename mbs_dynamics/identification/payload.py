@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import listed
-from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
-    ConsistentEstimate,
     autocorrelation_time,
     column_lengths,
+    consistent_estimate,
     weighted,
     weights_of,
 )
-from mbs_dynamics.identification.identify import WORST, identify
+from mbs_dynamics.identification.identify import WORST, check_joints, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, CERTAIN, check_weight
 from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
@@ -123,12 +121,8 @@ def identify_payload(
     speed = FRICTION_SPEEDS[1] if arm is None else arm.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
     torque_model = data.torque_model
-    if arm is not None and arm.torque_model.joints != torque_model.joints:
-        raise recording.error(
-            f"its joints with torques are {listed(torque_model.joints)}; those of the recording "
-            f"without the load are {listed(arm.torque_model.joints)}. Give recordings in which "
-            "the same joints have torques"
-        )
+    if arm is not None:
+        check_joints(recording, data, arm.torque_model)
 
     # what the arm leaves of the torques, in the parameters of the load and of the joints: friction
     # is fitted anew, since it may have changed
@@ -145,8 +139,7 @@ def identify_payload(
 
     rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
-    parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
-    assert is_consistent(parameters[:10])
+    parameters, _ = consistent_estimate(prior, equations, WEIGHTS[-1:])
     inertia = Inertia.from_parameters(parameters[:10])
     arm_mass = sum(float(body.inertia.mass) for body in model.bodies)
     if inertia.mass > HEAVIEST * arm_mass and "tau" not in recording.declared:
