@@ -90,16 +90,6 @@ def _to_body(frame: Frame) -> FloatArray:
     return np.stack([each.parameters for each in moved], axis=1).astype(float)
 
 
-def _deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
-    """Return standard deviations of mass and centre of mass.
-
-    ``spread`` (4, 4) is the covariance of the mass and of the first moment, mass times com.
-    """
-    slopes = np.column_stack([-com / mass, np.eye(3) / mass])
-    variances = np.diag(slopes @ spread @ slopes.T)
-    return float(np.sqrt(spread[0, 0])), np.sqrt(np.maximum(variances, 0.0))  # rounding
-
-
 def _rounded(x: Any) -> float:
     """Return a number rounded to six digits."""
     return float(f"{float(x):.6g}")
@@ -152,23 +142,25 @@ def identify_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
     notes = [*(arm.notes if arm else ()), *Data.read(carrying, [recording], speed).notes]
-    if inertia.mass < LIGHTEST:
-        raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
-
     residual = (right - rows @ parameters).reshape(rest.shape)
     variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
-    deviations = _deviations(float(inertia.mass), inertia.com, spread)
-    if not inertia.mass >= CERTAIN * deviations[0]:
+    mass, com = float(inertia.mass), inertia.com
+    slopes = np.column_stack([-com / mass, np.eye(3) / mass])  # of com by mass and first moment
+    mass_deviation, *com_deviations = np.sqrt(
+        [spread[0, 0], *np.maximum(np.diag(slopes @ spread @ slopes.T), 0.0)]
+    )
+    if not mass >= max(CERTAIN * mass_deviation, LIGHTEST):
         raise recording.error(
-            f"the torques do not show the load on {link!r}: {inertia.mass:.3g} +- "
-            f"{deviations[0]:.2g} kg. Are they those of this arm, in N m?"
+            f"the torques do not show the load on {link!r}: {mass:.3g} +- {mass_deviation:.2g} kg. "
+            "Are they those of this arm, in N m?"
         )
     return PayloadEstimate(
         link,
         inertia,
-        *deviations,
+        float(mass_deviation),
+        np.array(com_deviations),
         float(np.linalg.norm(rest - A @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         tuple(dict.fromkeys(notes)),

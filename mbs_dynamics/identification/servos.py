@@ -221,45 +221,47 @@ def _parts(
     return parts, notes
 
 
-class _Fit(NamedTuple):
-    """Solution of the equation of a servo for one delay."""
-
-    error: float
-    """Relative error of the differences of goals and positions."""
-    delay: float
-    """s."""
-    x: FloatArray
-    """1/k, c/k, d/k, I/k and o/k; with a known load also the factor of the described torques."""
-    deviation: float
-    """Relative standard error of the stiffness."""
-    distances: FloatArray
-    """Differences of goals and positions of all samples, in rad or m."""
-
-
-def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> _Fit:
-    """Return the solution for joint j by the samples ``used``, by default all.
-
-    ``scaled`` tells that a known load sets the scale.
-    """
-    distances, rows, freedoms = [], [], 0.0
+def _distances(parts: Sequence[_Part], j: int, delay: float) -> FloatArray:
+    """Return the filtered differences (N,) of delayed goals and positions of joint j."""
+    distances = []
     for part in parts:
         one = part.signals
         goal = np.interp(one.t - delay, one.t, one.tau[:, j])
         distances.append(low_pass(goal - one.q[:, j], one.rate, part.cutoff))
+    return np.concatenate(distances)
+
+
+def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> Servo:
+    """Return the servo of joint j with a delay, by the samples ``used``, by default all.
+
+    The unknowns are 1/k, c/k, d/k, I/k and o/k; ``scaled``, where a known load sets the scale, also
+    the factor of the described torques.
+    """
+    rows, freedoms = [], 0.0
+    for part in parts:
         load, described, terms = part.load[:, j], part.described[:, j], part.terms[:, j]
         columns = [load, terms, described] if scaled else [load + described, terms]
         rows.append(np.column_stack(columns))
-        freedoms += 2.0 * part.cutoff * (one.t[-1] - one.t[0])
-    every = np.concatenate(distances)
+        freedoms += 2.0 * part.cutoff * (part.signals.t[-1] - part.signals.t[0])
+    every = _distances(parts, j, delay)
     b, A = every[used], np.vstack(rows)[used]
     x = nonnegative(A, b, but=4)  # only the offset may be negative
     left = b - A @ x
     variance = float(np.sum(left**2)) / max(freedoms * len(b) / len(every) - len(x), 1.0)
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
     spread = np.linalg.pinv((A / scale).T @ (A / scale))[0, 0] / scale[0] ** 2
-    deviation = float(np.sqrt(variance * spread) / x[0]) if x[0] > 0.0 else np.inf
-    error = float(np.sqrt(np.mean(left**2)) / max(float(np.std(b)), 1e-9))
-    return _Fit(error, delay, x, deviation, every)
+    compliance = max(float(x[0]), 1e-12)
+    friction, damping, inertia = (x[1:4] / compliance).tolist()
+    return Servo(
+        1.0 / compliance,
+        damping,
+        friction,
+        inertia,
+        offset=float(x[4]),
+        delay=delay,
+        deviation=float(np.sqrt(variance * spread)) / compliance,
+        error=float(np.sqrt(np.mean(left**2)) / max(float(np.std(b)), 1e-9)),
+    )
 
 
 def _servo(
@@ -269,12 +271,13 @@ def _servo(
     name, source = parts[0].joints[j], parts[0].signals.name
     most = float(model.effort_limits[model.joint_names.index(name)])
 
-    def best(used: Any = ...) -> _Fit:
+    def best(used: Any = ...) -> Servo:
         fits = [_fit(parts, j, float(delay), scaled, used) for delay in DELAYS]
-        return min(fits, key=lambda fit: fit.error)
+        return min(fits, key=lambda servo: servo.error)
 
-    fit, notes = best(), list[str]()
-    used = np.abs(fit.distances) <= SATURATED * most * max(float(fit.x[0]), 1e-12)
+    servo, notes = best(), list[str]()
+    torques = servo.stiffness * np.abs(_distances(parts, j, servo.delay))
+    used = torques <= SATURATED * most
     saturated = 100.0 * (1.0 - float(used.mean()))
     if saturated > MOST_SATURATED:
         raise TimeSeriesError(
@@ -283,23 +286,18 @@ def _servo(
             "or a lighter load, or correct the limit in the description"
         )
     if saturated:
-        fit = best(used)
+        servo = best(used)
         notes.append(f"{name}: {saturated:.0f} % of the samples are near saturation")
-    if fit.delay == DELAYS[-1] or fit.error > WORST:
+    if servo.delay == DELAYS[-1] or servo.error > WORST:
         raise TimeSeriesError(
             f"{source}: the goals of {name} do not explain its motion: the relative error is "
-            f"{fit.error:.2g}, at a delay of {fit.delay:g} s. Are they the goals of this servo, by "
-            "the same clock as its positions, and did nothing else move the arm?"
+            f"{servo.error:.2g}, at a delay of {servo.delay:g} s. Are they the goals of this "
+            "servo, by the same clock as its positions, and did nothing else move the arm?"
         )
-    if fit.deviation > KNOWN:
+    if servo.deviation > KNOWN:
         notes.append(
             f"{name}: the recording does not separate stiffness from masses and friction (standard "
-            f"error {100.0 * min(fit.deviation, 9.99):.0f} %): gravity or accelerations must "
+            f"error {100.0 * min(servo.deviation, 9.99):.0f} %): gravity or accelerations must "
             "change its torque more"
         )
-    stiffness = 1.0 / max(float(fit.x[0]), 1e-12)
-    friction, damping, inertia = (stiffness * fit.x[1:4]).tolist()
-    offset = float(fit.x[4])
-    return Servo(
-        stiffness, damping, friction, inertia, offset, fit.delay, fit.deviation, fit.error
-    ), notes
+    return servo, notes
