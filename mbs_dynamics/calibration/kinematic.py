@@ -298,8 +298,9 @@ def _calibrated(
     while True:  # without the least observable zero in each turn, since others depend on it
         x, J = problem.fit(x, rows, noise, "linear")
         deviations[problem.estimated] = np.sqrt(np.diag(np.linalg.pinv(J.T @ J)))
-        worst = int(np.argmax(np.nan_to_num(deviations[:count])))
-        if deviations[worst] < OBSERVABLE:
+        known = np.nan_to_num(deviations[:count])
+        worst = int(np.argmax(known))
+        if known[worst] < OBSERVABLE:
             break
         problem.estimated[worst], x[worst], deviations[worst] = False, 0.0, math.nan
     names = [body.joint.name for body in problem.bodies]
