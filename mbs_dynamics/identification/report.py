@@ -40,21 +40,17 @@ td:first-child, th:first-child { text-align: left; }
 svg { width: 100%; height: auto; }
 </style></head><body>
 <h1>$title</h1>
-<p>Identified from $recordings, compared with held-out data of $held. Written on $date by
-mbs_dynamics $version.</p>
+<p>Identified from $recordings, written on $date by mbs_dynamics $version.</p>
 $errors
-<p>$consistent identified inertias are physically possible. The estimate minimises the error of the
-torques plus a weight times the distance of the inertias from those of the description. Parameters
-that the data do not determine therefore remain near the description. Cross-validation chose the
-weight $weight, with a relative error of $best.</p>
+<p>All identified inertias are physically possible. Parameters that the data do not determine remain
+near the description, by a weight of $weight that cross-validation chose.</p>
 <h2>What to record next</h2>
 <p>Joints and bodies with combinations of parameters whose standard deviation is larger than their
 value, and the number of these: $least. Move these joints, and those before them, faster and through
 more of their range; <code>mbs-dynamics excite</code> plans such a motion.</p>
 <h2>Torques</h2>
-<p>Held-out data below $cutoff Hz, one stretch after the other: measured, predicted by the
-identified model, and by the description without friction. The title of each plot states the
-relative error of the joint.</p>
+<p>Held-out data of $held below $cutoff Hz, one stretch after the other: measured, predicted by the
+identified model, and by the description without friction. Titles state the relative errors.</p>
 $figure
 <h2>Joints</h2>
 $joints
@@ -75,7 +71,7 @@ $parameters
 def report(result: Identification, title: str) -> str:
     """Return the page as HTML. Raises MbsError without matplotlib."""
     base, model = result.base, result.torque_model
-    held = ", ".join(dict.fromkeys(one.name for one in result.validation if one.name))
+    held = dict.fromkeys(one.name for one in result.validation)
     before = model.described()[: model.rigid].reshape(-1, 10)
     bodies = zip(model.model.body_names, before, result.inertial, strict=True)
     combinations = list(zip(base.names, base.values, base.deviations, strict=True))
@@ -85,8 +81,8 @@ def report(result: Identification, title: str) -> str:
     least = ", ".join(f"{name} ({count})" for name, count in poor.most_common(6))
     return PAGE.substitute(
         title=escape(title),
-        recordings=escape(", ".join(filter(None, result.recordings)) or "recordings"),
-        held=escape(held or "the same"),
+        recordings=escape(", ".join(result.recordings)),
+        held=escape(", ".join(held)),
         date=date.today().isoformat(),
         version=mbs.__version__,
         errors=_table(
@@ -96,9 +92,7 @@ def report(result: Identification, title: str) -> str:
                 for name, x in vars(result.errors).items()
             ],
         ),
-        consistent="All" if result.consistent else "Not all",
         weight=f"{result.choice.weight:g}",
-        best=f"{100 * result.choice.error:.2f} %",
         least=escape(least) or "none",
         cutoff=f"{result.cutoff:.3g}",
         figure=_figure(result),
