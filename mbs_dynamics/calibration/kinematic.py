@@ -123,11 +123,7 @@ def calibrate_poses(
 
     ``postures`` have the columns x, y, z in m and qx, qy, qz, qw, a unit quaternion, in the frame
     of the root link. With ``camera`` they are poses of a marker on the link in the frame of a
-    camera; the placements of both are unknown. With ``placements``, those of links are calibrated
-    as well.
-
-    Raises UnknownBodyError; TimeSeriesError for missing columns, and for too few, uninformative or
-    contradictory postures.
+    camera; the placements of both are unknown. All else is as for :func:`calibrate_touches`.
     """
     absent = [name for name in MEASURED if name not in postures.columns]
     if absent:
@@ -156,10 +152,8 @@ def calibrate_hold(
 ) -> Calibration:
     """Return the calibration of two arms that held one another in all postures.
 
-    The pose of the link ``second`` in the frame of ``first`` is constant and unknown. With
-    ``placements``, those of links are calibrated as well.
-
-    Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
+    The pose of the link ``second`` in the frame of ``first`` is constant and unknown. All else is
+    as for :func:`calibrate_touches`.
     """
 
     def relative(arm: Model, q: FloatArray) -> FloatArray:

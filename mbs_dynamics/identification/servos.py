@@ -113,16 +113,17 @@ def identify_servos(
     not those of the servos.
     """
     model = model.loaded()
-    carrying = model if loaded is None else model.with_payload(link, mass, com)
     notes: list[str] = []
     parts: list[_Part] = []
-    for series in [*recordings, *([] if loaded is None else [loaded])]:
-        found, remarks = _parts(series, model, carrying if series is loaded else None)
+    given = [(series, model) for series in recordings]
+    if loaded is not None:
+        given.append((loaded, model.with_payload(link, mass, com).loaded()))
+    for series, carrying in given:
+        found, remarks = _parts(series, model, carrying)
         parts += found
         notes += remarks
-    joints = parts[0].joints
     servos = {}
-    for j, name in enumerate(joints):
+    for j, name in enumerate(parts[0].joints):
         servos[name], remarks = _servo(parts, j, model, scaled=loaded is not None)
         notes += remarks
     identification = None
@@ -198,26 +199,22 @@ class _Part(NamedTuple):
     cutoff: float
 
 
-def _parts(
-    series: TimeSeries, model: Model, carrying: Model | None
-) -> tuple[list[_Part], list[str]]:
+def _parts(series: TimeSeries, model: Model, carrying: Model) -> tuple[list[_Part], list[str]]:
     """Return the stretches of a recording, and notes; ``carrying`` has the known load."""
     series = _with_goals(series, model)
     stretches, notes = stretches_of(replace(series, tau=series.goal), model)
     cutoff = cutoff_of(stretches)
     torque_model = TorqueModel(model, stretches[0].series.joints, FRICTION_SPEEDS[0])
+    described, loaded = (
+        mbs.inertial_parameters(x)[: torque_model.rigid] for x in (model, carrying)
+    )
     parts = []
     for stretch in stretches:
         signals = filtered(stretch, cutoff)
-        equations, rigid = torque_model.equations(signals, cutoff), torque_model.rigid
-        load = np.zeros_like(equations.b)
-        if carrying is not None:
-            motion = torque_model.motion(signals.q, signals.qd, signals.qdd, signals.rest)
-            more = mbs.inverse_dynamics(carrying, *motion) - mbs.inverse_dynamics(model, *motion)
-            load = low_pass(more[:, torque_model.places], signals.rate, cutoff)
-        described = equations.A[..., :rigid] @ torque_model.described()[:rigid]
-        terms = joint_columns(equations.A)
-        parts.append(_Part(torque_model.joints, signals, described, load, terms, cutoff))
+        A = torque_model.equations(signals, cutoff).A
+        rigid, terms = A[..., : torque_model.rigid], joint_columns(A)
+        load = rigid @ (loaded - described)
+        parts.append(_Part(torque_model.joints, signals, rigid @ described, load, terms, cutoff))
     return parts, notes
 
 
