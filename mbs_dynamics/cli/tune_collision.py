@@ -18,6 +18,7 @@ def add_commands(commands: Any) -> None:
     command = command_on(commands, "tune-collision", _run, purpose, example)
     command.file("recording", "a motion without contact, with velocities and efforts")
     command.output("--out", "file of thresholds to write, .yaml")
+    command.output("--json", "write the results as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:

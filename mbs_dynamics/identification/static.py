@@ -157,6 +157,5 @@ def _next_pose(torque_model: TorqueModel, independent: BaseParameters, q: FloatA
     A = torque_model.at_rest(q)[..., columns].reshape(-1, len(columns))
     information = A.T @ A + 1e-6 * np.trace(A.T @ A) * np.eye(len(columns))
     X = torque_model.at_rest(candidates)[..., columns]
-    spread = np.einsum("nip,pq,njq->nij", X, np.linalg.inv(information), X)
-    gain = np.linalg.slogdet(np.eye(len(places)) + spread)[1]
-    return np.asarray(candidates[int(np.argmax(gain))])
+    gained = np.linalg.slogdet(information + np.swapaxes(X, 1, 2) @ X)[1]
+    return np.asarray(candidates[int(np.argmax(gained))])

@@ -270,7 +270,7 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
 
 
 def test_no_load_is_refused():
-    with pytest.raises(TimeSeriesError, match="show no load on 'tool'"):
+    with pytest.raises(TimeSeriesError, match="do not show the load on 'tool'"):
         identify_payload(TRUE, RIGHT, "tool", RIGHT)
 
 
