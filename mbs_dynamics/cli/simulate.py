@@ -71,7 +71,7 @@ def _simulate(options: argparse.Namespace) -> int:
             raise
         motion, failed = error.motion, error
     taken = time.perf_counter() - begun
-    _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
+    _report(model.name, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
     if options.out is not None:
         motion.series.write(options.out)
         print(f"wrote {options.out}")
@@ -119,9 +119,9 @@ def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None
     return JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
 
 
-def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
+def _report(name: str, motion: Motion, steps: int, taken: float) -> None:
     span = motion.t[-1]
-    print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
+    print(f"{name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
     with np.errstate(invalid="ignore"):  # of a failed simulation
         change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")

@@ -70,7 +70,7 @@ class Canvas:
             for k, drawing in enumerate(drawings):
                 count = len(drawing.points) if isinstance(drawing, Arrows | Lines) else 1
                 kind = f"{type(drawing).__name__}_{count}"
-                path = f"{self.path(drawing.body)}/{name}/{k}_{kind}"
+                path = f"{self.path(drawing.body)}/{name}/{k}_{kind}"  # equal if it can be moved
                 handle = before.pop(path, None)
                 if handle is None:
                     handle = self._add(path, drawing)

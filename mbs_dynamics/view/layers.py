@@ -51,7 +51,7 @@ LEAST_LENGTH = 0.01
 SHARES = (BLUE, YELLOW, RED)
 """Colours of torques from zero to their limit."""
 
-LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.5
+LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.6
 """Torques have no label below this share of their limit, which would read 0 %, or if their share is
 below LEAST_OF_LARGEST times the largest one: labels of neighbouring joints would overlap."""
 
@@ -63,7 +63,7 @@ def body_frames(scene: Scene) -> list[Drawing]:
 
 def joint_axes(scene: Scene) -> list[Drawing]:
     """Return an arrow along each joint axis, in the positive sense."""
-    half = 0.07 * scene.drawn.size
+    half = 0.1 * scene.drawn.size
     return [
         Arrows(np.stack([-half * turned[:, 2], half * turned[:, 2]])[None], same(PURPLE, 1), body=i)
         for _, i, turned in scene.drawn.joints
