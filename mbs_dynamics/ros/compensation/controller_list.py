@@ -166,7 +166,7 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         holding = [one for one in chain if one.state == "active"]
-        if self._adds and (lost := self.lost(joints)):
+        if lost := self.lost(joints):
             return lost
         if effort.state == "active" and holding and not self._adds:
             return self._both(holding[0].name)
@@ -201,7 +201,8 @@ class ControllerList:
     def lost(self, joints: Sequence[str]) -> str:
         """Return why the position controller does not hold ``joints`` along with torques.
 
-        "" if it does, or if none is named.
+        Where torques are not added to it: why it cannot hold them after a release. "" if nothing is
+        wrong, or if none is named.
         """
         if not self._position:
             return ""
@@ -209,6 +210,8 @@ class ControllerList:
             chain = self.chain()
         except ControllerError as error:
             return str(error)
+        if not self._adds:
+            return ""
         name = f"position_controller {self._position!r}"
         for one in reversed(chain):
             if one.state == "inactive":
