@@ -116,8 +116,8 @@ class CommandWatchdogNode(BaseNode):
         self._core = CommandWatchdog(settings, time.monotonic())
         self._manager = ControllerManager(self, settings)
         self._manager.check_installed()
-        self._misfit = self._failure = ""
-        """Why a controller cannot be used, and why the latest attempt to deactivate has failed."""
+        self._problem = ""
+        """Why a controller cannot be used, or the latest attempt to deactivate it has failed."""
         self._deactivation: Task | None = None
         self._ending, self._length = False, 0
         self._commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
@@ -140,25 +140,23 @@ class CommandWatchdogNode(BaseNode):
 
     async def _deactivate(self) -> None:
         """Send remaining requests until none is left or commands resume."""
-        core, log, self._failure = self._core, self.get_logger(), ""
+        core, log = self._core, self.get_logger()
         while core.state == DEACTIVATING:
             try:
                 seen, alarmed = await self._seen(), core.alarmed
                 step = core.plan(seen, time.monotonic())
                 if core.alarmed and not alarmed:
                     log.error(f"{core.reason}: deactivates the controller")
-                if not any(step):
-                    return
-                if not (step.activate or core.settings.brakes):
+                if any(step) and not (step.activate or core.settings.brakes):
                     await self._end_torques()
-                if core.state != DEACTIVATING:
+                if not any(step) or core.state != DEACTIVATING:
                     return
                 await self._manager.switch(step.activate, step.deactivate)
                 unsupported = not (step.activate or seen.position_acts)
                 log.error(f"{step}{', the arm has no support but brakes' if unsupported else ''}")
             except ControllerError as error:
-                core.alarmed, self._failure = True, str(error)
-                self.warn(str(error), f"cannot deactivate: {error}")
+                core.alarmed, self._problem = True, str(error)
+                self.warn(self._problem, f"cannot deactivate: {error}")
                 await self._manager.pause(RETRY_PERIOD)
 
     async def _end_torques(self) -> None:
@@ -179,25 +177,26 @@ class CommandWatchdogNode(BaseNode):
             seen, position = await self._seen(), self._settings.position_controller
             starts = await self._manager.starts_from_command(position) if position else None
             self._core.inspect(seen, starts)
-            self._misfit = ""
+            self._problem = ""
         except ControllerError as error:
-            self._misfit = str(error)
+            self._problem = str(error)
 
     def _publish_diagnostics(self) -> None:
-        core, name, present = self._core, self._manager.name, self._manager.present()
-        if present:
+        core, name = self._core, self._manager.name
+        error = f"cannot hand the arm over: {self._problem}" if self._problem else ""
+        if self._manager.present():
             self._later(self._inspect)
+        else:
+            error = f"there is no controller manager {name}: can do nothing"
+        self._remind("misfit", error)
         values: dict[str, object] = {
             "state": core.state,
             "commands": core.commands,
-            "controller manager": name,
             "last deactivation": core.reason or "none",
         }
-        warning, error = "", f"cannot hand the arm over: {self._misfit}" if self._misfit else ""
-        error = error if present else f"there is no controller manager {name}: can do nothing"
-        self._remind("misfit", error)
+        warning = ""
         if core.state == DEACTIVATING:
-            error = f"{core.reason}: torques may still be held; {self._failure or 'asking'}"
+            error = f"{core.reason}: torques may still be held; {error or 'asking'}"
         elif core.state == DEACTIVATED:
             warning = f"deactivated {core.effort}: {core.reason}"
         self._report([status("watchdog", core.state, values, warning=warning, error=error)])

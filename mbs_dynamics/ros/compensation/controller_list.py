@@ -194,7 +194,9 @@ class ControllerList:
             return f"controller {effort.name!r} is {effort.state}; must be active"
         if not self._adds:
             return self._rival(joints, [])
-        if self.lost(joints) and not self._all_moved_by_others(joints):
+        active = [one for one in self._all.values() if one.state == "active"]
+        moved = {interface for one in active for interface in one.command_interfaces}
+        if self.lost(joints) and not all(moved & _position_loops(joint) for joint in joints):
             return ""  # the torques are all that holds some joint
         return self._rival(joints, self._members())
 
@@ -225,12 +227,6 @@ class ControllerList:
         if missed:
             return f"{name} commands neither position nor velocity of {listed(missed)}"
         return ""
-
-    def _all_moved_by_others(self, joints: Sequence[str]) -> bool:
-        """Return whether other active controllers command position or velocity of each joint."""
-        others = [one for one in self._all.values() if one.state == "active"]
-        commanded = {interface for one in others for interface in one.command_interfaces}
-        return all(commanded & _position_loops(joint) for joint in joints)
 
     def leap(self, starts_from_command: bool | None) -> str:
         """Return the message that the position controller would jump at its start; "" if not.
