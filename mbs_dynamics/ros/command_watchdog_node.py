@@ -96,10 +96,7 @@ class CommandWatchdog:
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Raise ControllerError if the controllers cannot be used, before they are needed."""
         seen.find(self.effort)
-        leap = ""
-        if self.settings.position_controller:
-            seen.chain()
-            leap = seen.leap(starts_from_command)
+        leap = seen.leap(starts_from_command) if self.settings.position_controller else ""
         self._leaps = bool(leap)  # kept while the controllers are not found
         if leap:
             raise ControllerError(leap)
@@ -152,8 +149,7 @@ class CommandWatchdogNode(BaseNode):
                 if not any(step) or core.state != DEACTIVATING:
                     return
                 await self._manager.switch(step.activate, step.deactivate)
-                unsupported = not (step.activate or seen.position_acts)
-                log.error(f"{step}{', the arm has no support but brakes' if unsupported else ''}")
+                log.error(str(step))
             except ControllerError as error:
                 core.alarmed, self._problem = True, str(error)
                 self.warn(self._problem, f"cannot deactivate: {error}")

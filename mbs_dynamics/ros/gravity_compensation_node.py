@@ -40,10 +40,13 @@ from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
 PERIOD = 0.01
-"""Period in s of commands while torques act, in addition to those that answer joint_states."""
+"""Period in s of commands while torques change, in addition to those that answer joint_states."""
 
 LOOK_PERIOD = 0.1
 """Period in s at which controllers and publishers are checked while torques are commanded."""
+
+ENABLED = ("ramping in", "enabled")
+"""States in which torques follow the robot."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -59,7 +62,6 @@ class GravityCompensationNode(DescribedNode):
         settings = self._settings
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
-        self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
         self._logged_ready = False
@@ -81,8 +83,7 @@ class GravityCompensationNode(DescribedNode):
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
         self._steady_timer(LOOK_PERIOD, self._look)
-        self._timer = self._steady_timer(PERIOD, self._on_time)
-        self._timer.cancel()
+        self._steady_timer(PERIOD, self._on_time)
         self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
@@ -309,12 +310,6 @@ class GravityCompensationNode(DescribedNode):
                 self._outputs.close()
             elif self._lifecycle == "active":
                 self._later(self._leave)
-        if core.at_rest == self._timer.is_canceled():
-            return
-        if core.at_rest:
-            self._timer.cancel()
-        else:
-            self._timer.reset()
 
     async def _release(self) -> None:
         try:
@@ -328,10 +323,9 @@ class GravityCompensationNode(DescribedNode):
 
     def _show(self, state: str) -> None:
         """Report a new state."""
-        enabled, before = state in ("ramping in", "enabled"), self._state_shown
-        self._state_shown = state
-        if self._enabled_shown is not enabled:
-            self._enabled_shown = enabled
+        before, self._state_shown = self._state_shown, state
+        enabled = state in ENABLED
+        if not before or enabled != (before in ENABLED):
             self._enabled.publish(Bool(data=enabled))
         fault = self._core.fault
         if fault is not None:
@@ -360,8 +354,6 @@ class GravityCompensationNode(DescribedNode):
 
     def _look(self) -> None:
         """Check controllers and publishers while torques are commanded."""
-        if self._timer.is_canceled():
-            self._on_time()
         if not self._core.engaged:
             return
         if self._outputs.other_publishers():  # the arm would follow both

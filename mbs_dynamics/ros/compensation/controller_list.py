@@ -232,9 +232,10 @@ class ControllerList:
         """Return the message that the position controller would jump at its start; "" if not.
 
         It does so if it starts from its last command. ``starts_from_command`` is the value of its
-        parameter STARTS_FROM_COMMAND, None if it has none or does not answer.
+        parameter STARTS_FROM_COMMAND, None if it has none or does not answer. Raises
+        ControllerError as :meth:`chain` does.
         """
-        holder = self.find(self._position)
+        holder = self.chain()[0]
         if holder.chained_to:
             return ""  # chained controllers set their references to the measured positions
         kinds = {interface.rpartition("/")[2] for interface in holder.command_interfaces}

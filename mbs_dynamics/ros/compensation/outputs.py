@@ -135,8 +135,6 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
         names, fastest = arm.model.joint_names, arm.model.velocity_limits
         unwatched = [names[k] for k in arm.joints if fastest[k] == math.inf]
         values = {
-            "joints": ", ".join(core.settings.joints),
-            "algorithm": core.settings.algorithm,
             "effort limits": ", ".join(f"{most:.6g}" for most in limits),
             "speed not watched": ", ".join(unwatched) or "none",
         }
@@ -183,14 +181,10 @@ def command_status(
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
         "would be refused because": "; ".join(problems) or "nothing",
-        "on_fault": core.settings.on_fault,
         "command topic": traffic.topic,
         "subscribers": traffic.subscribers,
         "other publishers": traffic.rivals,
     }
-    latest = arm.latest if arm is not None else [0.0] * len(core.settings.joints)
-    for joint, torque in zip(core.settings.joints, latest, strict=True):
-        values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if fault is not None:
         error = f"stopped by a fault, until ~/clear: {fault.reason}"
