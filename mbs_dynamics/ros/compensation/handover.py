@@ -16,7 +16,7 @@ the list shows what remains to be done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,52 +139,46 @@ class Handover:
 
         Raises MbsError if the manager does not list them.
         """
-        if not self.core.settings.controller_manager:
+        settings = self.core.settings
+        if not settings.controller_manager:
             return False, ""
         if not self._manager.present():
-            if self._position:
-                return False, self._absent()
-            return False, self._elsewhere() or self._unheard("")
+            return False, self._trouble_without_manager()
         seen = await self._list()
-        trouble = seen.problem(self.core.settings.joints) or self._unheard(self._effort)
-        hands_over = self.core.settings.hands_over
-        if hands_over and not trouble:
+        trouble = seen.problem(settings.joints) or self._trouble_with_topic()
+        if settings.hands_over and not trouble:
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
-        return hands_over and seen.position_acts and not seen.torques_act, trouble
+        return settings.hands_over and seen.position_acts and not seen.torques_act, trouble
 
-    def _absent(self) -> str:
-        soon = self._now() < self._begun + DISCOVERY
-        return (
-            f"position_controller is {self._position!r}, but there is no controller manager "
-            f"{self._manager.name!r}{' yet; discovery takes some seconds' if soon else ''}"
-        )
-
-    def _elsewhere(self) -> str:
-        """Return the message that a node of another controller manager receives the commands."""
+    def _trouble_without_manager(self) -> str:
+        """Return what is wrong where there is no controller manager; "" if none is needed."""
+        missing = f"there is no controller manager {self._manager.name!r}"
+        if self._position:
+            soon = self._now() < self._begun + DISCOVERY
+            later = " yet; discovery takes some seconds" if soon else ""
+            return f"position_controller is {self._position!r}, but {missing}{later}"
         managers = {name.rpartition("/")[0]: name for name in self._manager.others()}
-        for node in self._commands.subscribers():
+        nodes = self._commands.subscribers()
+        for node in nodes:
             space = node.rpartition("/")[0]
             if space in managers or (managers and node.endswith(UNKNOWN_NODE)):
                 manager = managers.get(space) or listed(managers.values())
                 return (
-                    f"there is no controller manager {self._manager.name!r}, but {node} receives "
-                    f"the commands, beside {manager}: set controller_manager to that"
+                    f"{missing}, but {node} receives the commands, beside {manager}: set "
+                    "controller_manager to that"
                 )
-        return ""
+        return "" if nodes else self._unheard("no node subscribes", nodes)
 
-    def _unheard(self, controller: str) -> str:
-        """Return the message that no node, or not this controller, receives the commands."""
+    def _trouble_with_topic(self) -> str:
+        """Return the message that the controller does not receive the commands; "" if it does."""
         nodes = self._commands.subscribers()
-        if controller:
-            full = f"{self._manager.name.rpartition('/')[0]}/{controller}"
-            if any(node == full or node.endswith(UNKNOWN_NODE) for node in nodes):
-                return ""
-        elif nodes:
+        full = f"{self._manager.name.rpartition('/')[0]}/{self._effort}"
+        if any(node == full or node.endswith(UNKNOWN_NODE) for node in nodes):
             return ""
-        who = (
-            f"controller {controller!r} does not subscribe" if controller else "no node subscribes"
-        )
+        return self._unheard(f"controller {self._effort!r} does not subscribe", nodes)
+
+    def _unheard(self, who: str, nodes: Sequence[str]) -> str:
         return (
             f"{who} to the command topic {self._commands.topic}; its subscribers: "
             f"{', '.join(nodes) or 'none'}. Is command_topic in the namespace of the controller?"
