@@ -65,6 +65,8 @@ class GravityCompensationNode(DescribedNode):
         self._state_shown = ""
         self._collision_shown: Collision | None = None
         self._logged_ready = False
+        self._begins = False
+        """Whether the transition ``activate`` has succeeded, and :meth:`_begin` has yet to run."""
         self._outputs = outputs.CommandOutputs(
             self,
             settings.command_topic,
@@ -110,12 +112,14 @@ class GravityCompensationNode(DescribedNode):
             if problems:
                 self.get_logger().error(f"not activated: {'; '.join(problems)}")
                 return TransitionCallbackReturn.FAILURE
+            self._begins = True
             self._later(self._begin)
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
     async def _begin(self) -> None:
         """Enable torques after the transition ``activate``; without success it is undone."""
+        self._begins = False
         done, message = await self._enable()
         if done:
             self.get_logger().info(message)
@@ -132,7 +136,8 @@ class GravityCompensationNode(DescribedNode):
 
     async def _leave(self) -> None:
         """Become inactive, once torques are out by a fault or ``~/enable``."""
-        if self._lifecycle == "active" and not (self._torques_act or self._handover.busy):
+        waits = self._begins or self._handover.busy
+        if self._lifecycle == "active" and not (self._torques_act or waits):
             self.trigger_deactivate()
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
