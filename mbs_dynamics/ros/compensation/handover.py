@@ -19,11 +19,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.period.evidence import EFFORT_FLOOR, GROWTH
+from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
@@ -113,7 +110,7 @@ class Handover:
                 holder = f"{self._position} is checked, and must continue to hold"
             return True, f"{self.core.state}; {holder} the arm; nothing is switched off"
         messages = [self.core.state]
-        if self.core.arm is None or not _motors_hold(self.core.arm):
+        if not self.core.described.state_record.verified:
             messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
@@ -318,13 +315,6 @@ def _planned(seen: ControllerList, *, whole: bool, early: bool) -> Switch | None
     if whole and seen.torques_act and early and not seen.position_acts:
         return None
     return seen.to_position()
-
-
-def _motors_hold(arm: Guard) -> bool:
-    """Return whether measured efforts show that motors hold the arm."""
-    efforts = abs(arm.state_record.effort[arm.joints])
-    limits = arm.running.given.effort[arm.joints]
-    return bool(np.isfinite(efforts).all() and (efforts > EFFORT_FLOOR * limits).any())
 
 
 def _state(core: GravityCompensator) -> str:
