@@ -127,8 +127,8 @@ class CommandWatchdogNode(BaseNode):
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
-        due = self._core.look(publishers, time.monotonic())
-        if due and (self._deactivation is None or self._deactivation.done()):
+        idle = self._deactivation is None or self._deactivation.done()
+        if self._core.look(publishers, time.monotonic()) and idle:
             self._deactivation = self._later(self._deactivate)
 
     async def _seen(self) -> ControllerList:
@@ -178,23 +178,21 @@ class CommandWatchdogNode(BaseNode):
             self._problem = str(error)
 
     def _publish_diagnostics(self) -> None:
-        core, name = self._core, self._manager.name
+        core = self._core
         error = f"cannot hand the arm over: {self._problem}" if self._problem else ""
         if self._manager.present():
             self._later(self._inspect)
         else:
-            error = f"there is no controller manager {name}: can do nothing"
+            error = f"there is no controller manager {self._manager.name}: can do nothing"
         self._remind("misfit", error)
         values: dict[str, object] = {
             "state": core.state,
             "commands": core.commands,
             "last deactivation": core.reason or "none",
         }
-        warning = ""
+        warning = f"deactivated {core.effort}: {core.reason}" if core.state == DEACTIVATED else ""
         if core.state == DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {error or 'asking'}"
-        elif core.state == DEACTIVATED:
-            warning = f"deactivated {core.effort}: {core.reason}"
         self._report([status("watchdog", core.state, values, warning=warning, error=error)])
 
 
