@@ -199,6 +199,11 @@ FLANGE = FILE | {"sensor_frame": "flange"}
         ("gravity_compensation_node", {"effort_scale": 0.3}, "effort_limits state"),
         ("gravity_compensation_node", {"tip": "link3"}, "tip is not a parameter any more"),
         ("gravity_compensation_node", {"on_fault": "explode"}, "explode"),
+        (
+            "gravity_compensation_node",
+            {"position_controller": "forward_effort_controller"},
+            "which takes the torques; must be another one",
+        ),
         ("gravity_compensation_node", {"gravity": [0.0, 0.0, -12.0]}, "gravity"),
         ("gravity_compensation_node", {"compensates_itself": "maybe"}, "compensates_itself"),
         ("gravity_compensation_node", {"joints": ["joint1", "joint1"]}, "joint1"),
