@@ -40,7 +40,7 @@ from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
 PERIOD = 0.01
-"""Period in s of commands while torques change, in addition to those that answer joint_states."""
+"""Period in s of commands while torques act, in addition to those that answer joint_states."""
 
 LOOK_PERIOD = 0.1
 """Period in s at which controllers and publishers are checked while torques are commanded."""
@@ -85,7 +85,8 @@ class GravityCompensationNode(DescribedNode):
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
         self._steady_timer(LOOK_PERIOD, self._look)
-        self._steady_timer(PERIOD, self._on_time)
+        self._timer = self._steady_timer(PERIOD, self._on_time)
+        self._timer.cancel()
         self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
@@ -315,6 +316,12 @@ class GravityCompensationNode(DescribedNode):
                 self._outputs.close()
             elif self._lifecycle == "active":
                 self._later(self._leave)
+        if core.at_rest == self._timer.is_canceled():
+            return
+        if core.at_rest:
+            self._timer.cancel()  # at rest it would take some percent of a processor
+        else:
+            self._timer.reset()
 
     async def _release(self) -> None:
         try:
@@ -359,6 +366,8 @@ class GravityCompensationNode(DescribedNode):
 
     def _look(self) -> None:
         """Check controllers and publishers while torques are commanded."""
+        if self._timer.is_canceled():
+            self._on_time()
         if not self._core.engaged:
             return
         if self._outputs.other_publishers():  # the arm would follow both
