@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.model import STANDARD_GRAVITY
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 from mbs_dynamics.settings import Settings, parameter, parameters_of
 
@@ -330,6 +331,20 @@ class ArmSettings(VelocitySettings):
         """Largest accepted difference of measured from commanded efforts, as a share of the effort
         limit; 0: not compared."""
         return self.tracking_tolerance or TRACKING * (self.effort_check == "tracking")
+
+    def largest_values(self, model: Model) -> dict[str, float]:
+        """Return the largest useful values of settings, by name: what the limits of an arm allow.
+
+        Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
+        """
+        largest = {}
+        for name, own in zip(self.joints, self.effort_limits, strict=True):
+            k = model.joint_names.index(name)
+            effort, fastest = float(model.effort_limits[k]), float(model.velocity_limits[k])
+            most = own or effort
+            largest[f"effort_limits.{name}"] = effort
+            largest[f"damping.{name}"] = most / fastest if fastest < math.inf else math.inf
+        return largest
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -188,6 +188,7 @@ class CommandWatchdogNode(BaseNode):
         values: dict[str, object] = {
             "state": core.state,
             "commands": core.commands,
+            "controller manager": self._manager.name,
             "last deactivation": core.reason or "none",
         }
         warning = f"deactivated {core.effort}: {core.reason}" if core.state == DEACTIVATED else ""

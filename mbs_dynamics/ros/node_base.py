@@ -8,11 +8,12 @@ import importlib
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import FloatingPointRange, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -215,6 +216,16 @@ class BaseNode(Node):
         if settings is not before:
             self._settings = settings
             self._apply(before, [parameter.name for parameter in given])
+
+    def _narrow(self, largest: Mapping[str, float]) -> None:
+        """Narrow the ranges of parameters for sliders, but not below the present values."""
+        declared = {one.name: one for one in self.interface.parameters}
+        for name, limit in largest.items():
+            low, high = declared[name.partition(".")[0]].range or (0.0, 0.0)
+            high = min(high, max(limit, self.get_parameter(name).value))
+            about = copy(self.describe_parameter(name))
+            about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+            self.set_descriptor(name, about)
 
     def _check(self, settings: Any) -> None:
         """Raise MbsError if these settings cannot be applied now."""

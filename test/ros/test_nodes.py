@@ -177,6 +177,15 @@ def check_parameters(node, name, given):
             assert (tuple(value) if isinstance(value, list) else value) == one.default
 
 
+def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
+    node = running("gravity_compensation_node")
+    node._on_time()
+    ends = {"effort_limits.joint3": 110.0, "damping.joint3": 50.0}
+    for name, high in ends.items():
+        (found,) = node.describe_parameter(name).floating_point_range
+        assert found.to_value == pytest.approx(high)
+
+
 FILE = {"robot_description": str(ARM7)}
 FLANGE = FILE | {"sensor_frame": "flange"}
 
@@ -185,7 +194,7 @@ FLANGE = FILE | {"sensor_frame": "flange"}
     ("name", "values", "said"),
     [
         ("command_watchdog_node", {"command_topic": "/commands"}, "<controller>/commands"),
-        ("command_watchdog_node", {"position_controller": "forward_effort_controller"}, "that is"),
+        ("command_watchdog_node", {"position_controller": "forward_effort_controller"}, "another"),
         ("dynamics_node", {"representation": "hybird"}, "did you mean 'hybrid'"),
         ("dynamics_node", {"max_rat": 5.0}, "did you mean 'max_rate'"),
         ("dynamics_node", {"max_rate": "5"}, "max_rate"),
