@@ -64,7 +64,6 @@ class GravityCompensationNode(DescribedNode):
         self._enter("unconfigured")
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._logged_ready = False
         self._begins = False
         """Whether the transition ``activate`` has succeeded, and :meth:`_begin` has yet to run."""
         self._outputs = outputs.CommandOutputs(
@@ -388,7 +387,7 @@ class GravityCompensationNode(DescribedNode):
             self._later(self._watch_controllers)
         problems = self._problems(now)
         self._remind_of_clock()
-        self._remind_of_enabling(problems)
+        self._remind("enabling", self._missing(problems))
         in_turn = core.arm.in_turn(now) if core.arm is not None else ""
         publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
@@ -403,21 +402,13 @@ class GravityCompensationNode(DescribedNode):
         """Return all reasons why torques cannot be enabled."""
         return self._core.problems(now, self._outputs.other_publishers(), self._handover.trouble)
 
-    def _remind_of_enabling(self, problems: Sequence[str]) -> None:
-        """Log why torques cannot be enabled; once they can, how to enable them."""
-        missing = ""
-        if self._lifecycle in self.listening and self._core.state == "disabled":
-            missing = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
-            if self._core.arm is None:
-                missing = self._waiting_for_description(self._core.refused)
-            if not problems and not self._logged_ready:
-                service = self.resolve_service_name("~/enable")
-                self.get_logger().info(
-                    f"ready, and disabled; to enable: ros2 service call {service} "
-                    'std_srvs/srv/SetBool "{data: true}"'
-                )
-            self._logged_ready = not problems
-        self._remind("enabling", missing)
+    def _missing(self, problems: Sequence[str]) -> str:
+        """Return why torques cannot be enabled while disabled; empty if nothing is missing."""
+        if self._lifecycle not in self.listening or self._core.state != "disabled":
+            return ""
+        if self._core.arm is None:
+            return self._waiting_for_description(self._core.refused)
+        return f"cannot be enabled: {'; '.join(problems)}" if problems else ""
 
     # -- parameters --------------------------------------------------------------------------------
 
