@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.identify import Job
-from mbs_dynamics.cli.options import Command, recording_in, remark, write_json, write_text
+from mbs_dynamics.cli.options import Command, recording_in, remark, write_text
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.errors import ArgumentError
