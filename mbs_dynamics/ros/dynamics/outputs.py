@@ -19,7 +19,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.coordinates import velocity_names
 
 if TYPE_CHECKING:
-    from mbs_dynamics.ros.dynamics.contact import Contact
     from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
     from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
@@ -55,15 +54,15 @@ class Output(ABC):
         """Return whether the settings ask for it."""
         return self.name in settings.publish
 
-    @abstractmethod
     def algorithms(self, robot: Robot) -> Algorithms:
         """Return what the kernel of a robot must compute for it."""
+        return {}
 
     @abstractmethod
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         """Return the message with a :meth:`value`, for the body or joint number ``k``."""
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         """Return what the message is to hold; None if there is nothing to publish.
 
         By default it is the result of the same name, or its row k where each body has a topic.
@@ -108,11 +107,25 @@ class BiasTorques(GravityTorques):
         return {self.name: _recursion(mbs.bias_torques, robot)}
 
 
-class BaseWrench(Output):
+class Wrench(Output):
+    """A wrench on a link, in its frame."""
+
+    type = WRENCH
+
+    @abstractmethod
+    def link(self, robot: Robot, k: int) -> str:
+        """Return the link on which wrench number ``k`` acts."""
+
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(self.link(robot, k)), value)
+
+
+class BaseWrench(Wrench):
     """Wrench on a floating base, the first rows of the bias or gravity torques."""
 
     name = topic = "base_wrench"
-    type = WRENCH
     description = (
         "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
         "~/gravity_torques, in N and N m."
@@ -122,13 +135,8 @@ class BaseWrench(Output):
     def asked(self, settings: DynamicsSettings) -> bool:
         return settings.floating_base
 
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
+    def link(self, robot: Robot, k: int) -> str:
+        return robot.model.body_names[0]
 
 
 class Twists(Output):
@@ -173,7 +181,7 @@ class Jacobians(Output):
         names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
         return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         return results.get(f"jacobian_{k}")
 
 
@@ -223,22 +231,21 @@ class Energy(Output):
         return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
 
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import ENERGIES, array_message
+        from mbs_dynamics.ros.messages import array_message
 
-        return array_message(stamp, value, (ENERGIES,))
+        return array_message(stamp, value, ("kinetic_J,potential_J",))
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         if "kinetic_energy" not in results:
             return None
         return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
-class JointWrenches(Output):
+class JointWrenches(Wrench):
     """Wrenches that joints transmit."""
 
     name = "joint_wrenches"
     topic = "joint_wrench/<joint>"
-    type = WRENCH
     description = "Wrench that the joint transmits to the link beyond it, in N and N m."
     condition = "joint_wrenches"
     needs_velocity = True
@@ -250,14 +257,12 @@ class JointWrenches(Output):
         options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
         return {self.name: (mbs.joint_wrenches, options)}
 
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
+    def link(self, robot: Robot, k: int) -> str:
+        return robot.wrench_links[k]
 
 
 class ExternalTorques(Output):
-    """External torques, by the momentum observer."""
+    """External torques, by the momentum observer: the joints where they are known, and values."""
 
     name = topic = "external_torques"
     type = EFFORTS
@@ -278,31 +283,26 @@ class ExternalTorques(Output):
         names, tau = value
         return joint_message(stamp, names, effort=tau, frame_id=robot.frame())
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return None if contact.torques is None else (contact.joints, contact.torques)
 
-
-class ToolWrench(ExternalTorques):
+class ToolWrench(Wrench):
     """Wrench on the tool that explains the external torques."""
 
     name = topic = "tool_wrench"
-    type = WRENCH
     description = (
         "Wrench on the first of bodies that explains the external torques, in N and N m. It needs "
         "efforts in joint_states."
     )
+    fixed_base_only = True
+    needs_velocity = True
+    observed = True
 
     def algorithms(self, robot: Robot) -> Algorithms:
-        options = {"body": robot.tool_body, "representation": "body_fixed"}
-        return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
+        options = {"body": robot.bodies[0], "representation": "body_fixed"}
+        momentum = _recursion(mbs.generalized_momentum, robot)
+        return {"momentum": momentum, "tool_jacobian": (mbs.jacobian, options)}
 
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.tool_body), value)
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return None if contact.wrench is None else contact.wrench.W
+    def link(self, robot: Robot, k: int) -> str:
+        return robot.bodies[0]
 
 
 OUTPUTS: tuple[Output, ...] = (
