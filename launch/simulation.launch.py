@@ -90,12 +90,17 @@ def nodes(context):
     if launching.asked(context, "teaching"):
         given = launching.parameters(context, "use_sim_time", prefix="teaching_")
         started.append(node("teaching_node", given))
-    rviz = launching.asked(context, "rviz")
+    rviz, space = launching.asked(context, "rviz"), LaunchConfiguration("namespace")
     if rviz or launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
+        given = launching.described(urdf)
+        if launching.value(context, "use_sim_time"):
+            given.append({"use_sim_time": launching.asked(context, "use_sim_time")})
+        publisher = "robot_state_publisher"
+        started.append(
+            Node(package=publisher, executable=publisher, namespace=space, parameters=given)
+        )
     if rviz:
         file = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config/mbs_dynamics.rviz"])
-        space = LaunchConfiguration("namespace")
         started.append(
             Node(package="rviz2", executable="rviz2", namespace=space, arguments=["-d", file])
         )
@@ -137,6 +142,7 @@ def generate_launch_description():
         ("impedance", "false", "Start impedance_control_node in its place."),
         ("dynamics", "true", "Start dynamics_node, with energy and external torques."),
         ("teaching", "false", "Start teaching_node, which records and plays motions."),
+        ("robot_state_publisher", "false", "Start robot_state_publisher for this robot."),
         ("rviz", "false", "Start RViz and robot_state_publisher."),
     ):
         arguments.append(DeclareLaunchArgument(name, default_value=default, description=about))

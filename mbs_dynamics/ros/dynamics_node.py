@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.joint_input import JointInput
-from mbs_dynamics.errors import MbsError, listed, quoted
+from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics.base import BaseInput
@@ -85,17 +85,13 @@ class DynamicsNode(DescribedNode):
     # -- the robot ---------------------------------------------------------------------------------
 
     def _describe(self, text: str) -> bool:
-        try:
-            if self._manager.describe(text):
-                self._adopt()
-        except MbsError as error:
-            self.warn("description", f"robot_description refused: {error}", error=True)
-            return False
-        return True
+        return self._try("robot_description", lambda: self._use(text))
 
-    def _adopt(self) -> None:
-        robot = self._manager.robot
-        assert robot is not None
+    def _use(self, text: str) -> None:
+        """Use the robot of a URDF. Raises MbsError if it is refused."""
+        remarks, robot = self._manager.describe(text), self._manager.robot
+        if remarks is None or robot is None:
+            return
         self._input = JointInput.of_model(
             robot.model,
             stale_timeout=self._settings.stale_timeout,
@@ -112,7 +108,7 @@ class DynamicsNode(DescribedNode):
         self._log_model(
             f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
             f"back end {robot.backend}, bodies {listed(robot.bodies)}",
-            self._manager.remarks,
+            remarks,
         )
 
     def _arrange(self, robot: Robot) -> None:
@@ -163,32 +159,20 @@ class DynamicsNode(DescribedNode):
             self.warn("no effort", self._contact.missing)
 
     def _on_odometry(self, message: Any) -> None:
-        if self._base is None:
-            return
+        base, now = self._base, self.steady_time()
         pose, twist = message.pose.pose, message.twist.twist
-        refused = self._base.odometry(
-            message.header.frame_id,
-            message.child_frame_id,
-            messages.components(pose.position),
-            messages.components(pose.orientation),
-            messages.components(twist.angular) + messages.components(twist.linear),
-            self.steady_time(),
-        )
-        if refused:
-            self.warn("odometry", f"odom rejected: {refused}")
+        q = messages.components(pose.position) + messages.components(pose.orientation)
+        V = messages.components(twist.angular) + messages.components(twist.linear)
+        frames = message.header.frame_id, message.child_frame_id
+        if base is not None:
+            self._try("odom", lambda: base.odometry(*frames, q, V, now))
 
     def _on_imu(self, message: Any) -> None:
-        if self._base is None:
-            return
-        refused = self._base.imu(
-            message.header.frame_id,
-            messages.components(message.orientation),
-            messages.components(message.angular_velocity),
-            self.steady_time(),
-            self._settings.stale_timeout,
-        )
-        if refused:
-            self.warn("imu", f"imu rejected: {refused}")
+        base, now, timeout = self._base, self.steady_time(), self._settings.stale_timeout
+        x = messages.components(message.orientation)
+        omega = messages.components(message.angular_velocity)
+        if base is not None:
+            self._try("imu", lambda: base.imu(message.header.frame_id, x, omega, now, timeout))
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
@@ -201,7 +185,7 @@ class DynamicsNode(DescribedNode):
     def _publish_diagnostics(self) -> None:
         now, manager = self.steady_time(), self._manager
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
-        waiting = self._waiting_for(manager.refused)
+        waiting = self._waiting_for(self._refusals.get("robot_description", ""))
         if stale_for is not None and not waiting:
             waiting = f"stale: no valid joint_states for {stale_for:.1f} s"
         self._remind("waiting", waiting)
@@ -236,7 +220,7 @@ class DynamicsNode(DescribedNode):
             None if robot is None else robot.model,
             values,
             manager.environment.loads,
-            refused=manager.refused,
+            refused=self._refusals.get("robot_description", ""),
             refusals=self._refusals,
         )
 

@@ -69,19 +69,12 @@ def parameter_arguments(node: str, prefix: str = "", file: str = "") -> list[Dec
 
 def robot_arguments() -> list[DeclareLaunchArgument]:
     """Return the arguments about the robot and where its node runs."""
-    return [
-        *arguments(
-            namespace="Namespace of the nodes and of their topics.",
-            urdf="Path of a URDF, or of a .xacro that becomes one. Empty: as in params_file.",
-            xacro_args='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
-            use_sim_time="Whether time is that of /clock. Empty: as in params_file.",
-        ),
-        DeclareLaunchArgument(
-            "robot_state_publisher",
-            default_value="false",
-            description="Start robot_state_publisher with this description as well.",
-        ),
-    ]
+    return arguments(
+        namespace="Namespace of the nodes and of their topics.",
+        urdf="Path of a URDF, or of a .xacro that becomes one. Empty: as in params_file.",
+        xacro_args='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
+        use_sim_time="Whether time is that of /clock. Empty: as in params_file.",
+    )
 
 
 def value(context: LaunchContext, name: str) -> str:
@@ -141,21 +134,6 @@ def described(urdf: str) -> list[dict[str, Any]]:
     return [typed({"robot_description": urdf})] if urdf else []
 
 
-def state_publisher(context: LaunchContext, urdf: str) -> Node:
-    """Return robot_state_publisher with a description."""
-    if not urdf:
-        raise ArgumentError("robot_state_publisher is true, but there is no urdf to use it on")
-    time = (
-        {"use_sim_time": asked(context, "use_sim_time")} if value(context, "use_sim_time") else {}
-    )
-    return Node(
-        package="robot_state_publisher",
-        executable="robot_state_publisher",
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[*described(urdf), time],
-    )
-
-
 def node_of_robot(
     context: LaunchContext,
     executable: str,
@@ -163,7 +141,7 @@ def node_of_robot(
     fixed: Mapping[str, Any] = {},
     remappings: SomeRemapRules | None = None,
 ) -> Sequence[Node]:
-    """Return a node of this package, and robot_state_publisher if it is asked for.
+    """Return a node of this package with the description in ``urdf``.
 
     ``names`` are arguments that are parameters as well, see :func:`parameters`; ``fixed`` are
     parameters that the launch file states.
@@ -178,8 +156,7 @@ def node_of_robot(
         remappings=remappings,
         output="screen",
     )
-    publishes = asked(context, "robot_state_publisher")
-    return checked(context, [node, *([state_publisher(context, urdf)] if publishes else [])])
+    return checked(context, [node])
 
 
 def checked(context: LaunchContext, nodes: Sequence[Node]) -> Sequence[Node]:

@@ -107,25 +107,11 @@ class BiasTorques(GravityTorques):
         return {self.name: _recursion(mbs.bias_torques, robot)}
 
 
-class Wrench(Output):
-    """A wrench on a link, in its frame."""
-
-    type = WRENCH
-
-    @abstractmethod
-    def link(self, robot: Robot, k: int) -> str:
-        """Return the link on which wrench number ``k`` acts."""
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(self.link(robot, k)), value)
-
-
-class BaseWrench(Wrench):
+class BaseWrench(Output):
     """Wrench on a floating base, the first rows of the bias or gravity torques."""
 
     name = topic = "base_wrench"
+    type = WRENCH
     description = (
         "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
         "~/gravity_torques, in N and N m."
@@ -135,8 +121,10 @@ class BaseWrench(Wrench):
     def asked(self, settings: DynamicsSettings) -> bool:
         return settings.floating_base
 
-    def link(self, robot: Robot, k: int) -> str:
-        return robot.model.body_names[0]
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
 
 
 class Twists(Output):
@@ -241,11 +229,12 @@ class Energy(Output):
         return np.array([results["kinetic_energy"], results["potential_energy"]], float)
 
 
-class JointWrenches(Wrench):
+class JointWrenches(Output):
     """Wrenches that joints transmit."""
 
     name = "joint_wrenches"
     topic = "joint_wrench/<joint>"
+    type = WRENCH
     description = "Wrench that the joint transmits to the link beyond it, in N and N m."
     condition = "joint_wrenches"
     needs_velocity = True
@@ -257,8 +246,10 @@ class JointWrenches(Wrench):
         options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
         return {self.name: (mbs.joint_wrenches, options)}
 
-    def link(self, robot: Robot, k: int) -> str:
-        return robot.wrench_links[k]
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
 
 
 class ExternalTorques(Output):
@@ -284,25 +275,24 @@ class ExternalTorques(Output):
         return joint_message(stamp, names, effort=tau, frame_id=robot.frame())
 
 
-class ToolWrench(Wrench):
+class ToolWrench(ExternalTorques):
     """Wrench on the tool that explains the external torques."""
 
     name = topic = "tool_wrench"
+    type = WRENCH
     description = (
         "Wrench on the first of bodies that explains the external torques, in N and N m. It needs "
         "efforts in joint_states."
     )
-    fixed_base_only = True
-    needs_velocity = True
-    observed = True
 
     def algorithms(self, robot: Robot) -> Algorithms:
         options = {"body": robot.bodies[0], "representation": "body_fixed"}
-        momentum = _recursion(mbs.generalized_momentum, robot)
-        return {"momentum": momentum, "tool_jacobian": (mbs.jacobian, options)}
+        return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
 
-    def link(self, robot: Robot, k: int) -> str:
-        return robot.bodies[0]
+    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(stamp, robot.frame(robot.bodies[0]), value)
 
 
 OUTPUTS: tuple[Output, ...] = (

@@ -30,7 +30,7 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.position_arm import PositionArm
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -209,38 +209,31 @@ class ModelManager:
     def __init__(self, settings: DynamicsSettings) -> None:
         self.settings = settings
         self.robot: Robot | None = None
-        self.refused = ""
-        """Why the latest description was refused; empty if it was not."""
-        self.remarks: list[str] = []
-        """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.environment = Environment(LinkGravity("", settings.gravity))
         """Requested gravity and loads, with or without a robot."""
         self._text = ""
 
-    def describe(self, text: str) -> bool:
-        """Put the robot of a URDF in force. False if the text is that of the robot in force."""
+    def describe(self, text: str) -> list[str] | None:
+        """Put the robot of a URDF in force; None if the text is that of the robot in force.
+
+        Return warnings about it, and about gravity and loads that do not fit it and are dropped.
+        """
         if text == self._text:
-            return False
-        try:
-            settings = self.settings
-            model = model_of(
-                text,
-                settings.root,
-                settings.tip,
-                loads_of(settings.loads),
-                floating_base=settings.floating_base,
-            )
-            environment, dropped = self.environment.fitted(
-                model, settings.gravity, lambda some: with_load(model, some.loads[-1])
-            )
-            robot = Robot(environment.applied_to(model), settings)
-        except MbsError as error:
-            self.refused = str(error)
-            raise
-        self._text, self.refused = text, ""
-        self.robot, self.environment = robot, environment
-        self.remarks = [*remarks_about(model), *dropped]
-        return True
+            return None
+        settings = self.settings
+        model = model_of(
+            text,
+            settings.root,
+            settings.tip,
+            loads_of(settings.loads),
+            floating_base=settings.floating_base,
+        )
+        environment, dropped = self.environment.fitted(
+            model, settings.gravity, lambda some: with_load(model, some.loads[-1])
+        )
+        self.robot = Robot(environment.applied_to(model), settings)
+        self._text, self.environment = text, environment
+        return [*remarks_about(model), *dropped]
 
     def check(self, settings: DynamicsSettings) -> None:
         """Raise MbsError if these settings do not fit the robot in force."""
