@@ -391,8 +391,9 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
 def _without_weight(name: str, link: str, share: float) -> TimeSeriesError:
     """Return the error for torques with only a share of the described weight of the arm."""
     return TimeSeriesError(
-        f"{name}: a load on {link!r} alone explains the torques, with only {100.0 * share:.0f} % "
-        "of the described weight of the arm: they are without gravity, or in another unit"
+        f"{name}: friction or a load on {link!r} alone explains the torques, with only "
+        f"{100.0 * share:.0f} % of the described weight of the arm: they are without gravity, or "
+        "in another unit"
         f"{_likely(share)}. Either this driver subtracts gravity, so that masses cannot be "
         "identified, or a counterbalance carries the arm, or it is mounted in another way, see "
         f"--gravity. {ADVICE}"
