@@ -361,7 +361,7 @@ def check_arm(name: str, torque_model: TorqueModel, torques: Torques, *, stated:
             continue
         told = check_weight(name, tool, A[..., load & ~offsets], tau, g)
         share = float((tau * g).sum() / max(np.square(g).sum(), 1e-300))
-        if not told and not stated and abs(share) < 1.0 / DOUBTFUL:
+        if not told and abs(share) < (LACKING if stated else 1.0 / DOUBTFUL):
             raise _without_weight(name, tool, share)
 
 
