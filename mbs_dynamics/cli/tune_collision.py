@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
     from mbs_dynamics.identification.preparation import prepared
 
     stretches, remarks = prepared(job.read(options.recording), job.model)
-    rows, notes = tune(job.model, [one.series for one in stretches])
+    rows, notes = tune(job.model, stretches)
     remark(*remarks, *notes)
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
     for name, row in rows.items():

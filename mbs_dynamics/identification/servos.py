@@ -26,7 +26,7 @@ from mbs_dynamics.identification.data import FRICTION_SPEEDS
 from mbs_dynamics.identification.estimation import nonnegative
 from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
-from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
+from mbs_dynamics.identification.signals import cutoff_of, filtered, low_pass, rate_of
 from mbs_dynamics.identification.torque_model import TorqueModel, joint_columns
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
@@ -188,7 +188,7 @@ class _Part(NamedTuple):
     """The terms of the equations of servos for one stretch of a recording."""
 
     joints: tuple[str, ...]
-    signals: Signals
+    signals: TimeSeries
     """The filtered motion, with the goals in place of torques."""
     described: FloatArray
     """(N, k) torques of the description, in N m or N."""
@@ -204,7 +204,7 @@ def _parts(series: TimeSeries, model: Model, carrying: Model) -> tuple[list[_Par
     series = _with_goals(series, model)
     stretches, notes = stretches_of(replace(series, tau=series.goal), model)
     cutoff = cutoff_of(stretches)
-    torque_model = TorqueModel(model, stretches[0].series.joints, FRICTION_SPEEDS[0])
+    torque_model = TorqueModel(model, stretches[0].joints, FRICTION_SPEEDS[0])
     described, loaded = (
         mbs.inertial_parameters(x)[: torque_model.rigid] for x in (model, carrying)
     )
@@ -223,8 +223,9 @@ def _distances(parts: Sequence[_Part], j: int, delay: float) -> FloatArray:
     distances = []
     for part in parts:
         one = part.signals
+        assert one.tau is not None
         goal = np.interp(one.t - delay, one.t, one.tau[:, j])
-        distances.append(low_pass(goal - one.q[:, j], one.rate, part.cutoff))
+        distances.append(low_pass(goal - one.q[:, j], rate_of(one), part.cutoff))
     return np.concatenate(distances)
 
 
