@@ -12,17 +12,15 @@ import numpy as np
 
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.identify import Job
-from mbs_dynamics.cli.options import Command, Pair, by_name, remark, write_text
+from mbs_dynamics.cli.options import Command, recording_in, remark, write_text
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
-from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.yaml_files import read_yaml_file
 
 TIP = "calibrated tip"
 """Name of the frame at --offset from the link."""
-
-SIGNS = {"1": 1, "+1": 1, "-1": -1}
 
 
 def add_commands(commands: Any) -> None:
@@ -50,17 +48,13 @@ def add_commands(commands: Any) -> None:
     command.robot()
     command.file(
         "poses",
-        "table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
-        "effort_<joint or motor>, and command_<joint or motor> if torques were commanded",
+        ".csv with a row for each pose: q_<joint>, and effort_<joint> in the unit of the drive, or "
+        "raw_effort_<joint> as in the log of a guarded arm",
     )
-    text = "other names of columns, such as angle1=q_joint1 current1=effort_joint1"
-    command.pairs("--columns", text, str, "NAME=MEANING", named=True)
     command.output("--out", "table of motors to write, .yaml", required=True)
-    text = "table of motors to start from, .yaml: names, units and gains"
+    text = "table of motors to start from, .yaml: signs, units and gains"
     command.file("--motors", text)
-    text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
-    kind = Pair(SIGNS.__getitem__, "JOINT=1 or JOINT=-1", named=True)
-    command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
+    command.reading()
     command.gravity()
     command.part()
 
@@ -115,17 +109,17 @@ def _print(result: Any) -> None:
 
 def _calibrate_motors(options: argparse.Namespace) -> int:
     model = Description(options).model()
-    start = None if options.motors is None else Motors.read(options.motors, model)
-    columns = by_name("--columns", options.columns)
-    poses = read_poses(options.poses, model, start, columns)
-    signs = by_name("--signs", options.signs)
-    calibration = calibrate(model, poses, start=start, signs=signs)
+    start: dict[str, Any] = {}
+    if options.motors is not None:
+        Motors.read(options.motors, model)  # raises for an invalid table
+        start = read_yaml_file(options.motors)
+    poses = recording_in(options.poses, options, timed=False)
+    calibration = calibrate(model, poses, start=start)
     remark(*calibration.notes)
     print(f"{calibration.poses} different poses")
-    print(f"{'joint':24}{'sign':>5}{'zero':>11}{'feedback per N m':>26}{'command per N m':>20}")
+    print(f"{'joint':24}{'sign':>5}{'feedback per N m':>26}")
     for one in calibration.joints:
-        feedback = f"{one.feedback:.4g} +- {100.0 * one.feedback_error:.1f} %"
-        print(f"{one.joint:24}{one.sign:5d}{one.zero:11.4g}{feedback:>26}{one.command:20.4g}")
+        print(f"{one.joint:24}{one.sign:5d}{one.feedback:18.4g} +- {100.0 * one.error:.1f} %")
     for name, why in calibration.unseen.items():
         print(f"{name}: {why}")
     if not calibration.joints:
