@@ -69,6 +69,9 @@ leave, the ratio of this residual to that of separate masses, and the share with
 On real arms the ratio is 1 to 2 for joints where friction is most of the torque, since the error of
 the friction model is larger than the effect of the masses."""
 
+FREE = 0.1
+"""Share of the gravity torques of a joint below which torques count as zero."""
+
 CLOSE = 1.45
 """Largest ratio of a factor to a suggested unit, since described masses are rarely exact."""
 
@@ -152,8 +155,7 @@ def check_torques(
     recordings = [one.of_joints(torque_model.joints) for one in recordings]
     name = ", ".join(dict.fromkeys(one.name for one in recordings))
     declared = frozenset.intersection(*(one.declared for one in recordings))
-    if torques.at_rest:
-        _check_poses(name, torques, recordings[0])
+    _check_changes(name, torques, recordings[0])
     q = np.concatenate([one.q for one in recordings])
     for text, zero, unit in shares_of_ranges(torque_model, q, stated="q" in declared):
         converted = [replace(one, q=zero + unit * one.q, qd=None) for one in recordings]
@@ -231,7 +233,7 @@ def findings_by_masses(torques: Torques, *, stated: bool) -> Iterator[Finding]:
         "divided by a factor, if the others are right: {values}. Are these in another unit, or "
         "currents? State the unit, as in --columns {declared}[mN m], or give factors by --gains",
     )
-    lacking = (np.abs(ratios) < LACKING) & (torques.sizes < SMALL)
+    lacking = (np.abs(ratios) < LACKING) & (torques.sizes < SMALL) & tau.any(axis=0)
     put_back = torques.masses.fit(np.where(lacking, tau + torques.gravity, tau))
     better = put_back.decisive(torques.fit, torques.margin, max(int(lacking.sum()), 1))
     yield (
@@ -293,19 +295,26 @@ def foreign(torques: Torques) -> tuple[Joints, FloatArray]:
     return some, 100.0 * shares
 
 
-def _check_poses(name: str, torques: Torques, series: TimeSeries) -> None:
-    """Raise TimeSeriesError for constant torques, and for poses that show no masses."""
-    steps = np.abs(np.diff(np.sort(torques.tau, axis=0), axis=0))
-    finest = float(min(steps[steps > 0.0], default=0.0))  # small torques of a coarse sensor
-    changes = torques.described.std(axis=0)
-    constant = np.ptp(torques.tau, axis=0) == 0.0
-    constant &= changes >= max(2.0 * finest, ROUNDING * changes.max(initial=0.0))
-    if constant.any() and len(torques.tau) > 2:
+def _check_changes(name: str, torques: Torques, series: TimeSeries) -> None:
+    """Raise TimeSeriesError for constant torques, and for poses that show no masses.
+
+    Joints that swing freely, as in simulations, need no torques: those of the description are then
+    almost those of friction and motor inertia alone.
+    """
+    constant, changes = np.ptp(torques.tau, axis=0) == 0.0, torques.described.std(axis=0)
+    if torques.at_rest:
+        steps = np.abs(np.diff(np.sort(torques.tau, axis=0), axis=0))
+        finest = float(min(steps[steps > 0.0], default=0.0))  # of a coarse sensor
+        must = changes >= max(2.0 * finest, ROUNDING * changes.max(initial=0.0))
+    else:
+        left = torques.masses.without_terms(torques.described).std(axis=0)
+        must = constant.all() | (left > FREE * torques.gravity.std(axis=0))
+    if (constant & must).any() and len(torques.tau) > 2:
         raise TimeSeriesError(
-            f"{name}: holds no efforts of {series.named(constant)}: they do not change, although "
-            "the load changes"
+            f"{name}: holds no efforts of {series.named(constant & must)}: they do not change, "
+            "although the load changes"
         )
-    if torques.constant.all():
+    if torques.at_rest and torques.constant.all():
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )
