@@ -100,7 +100,9 @@ class Torques:
         self.at_rest = not terms[..., inertia].any()
         self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
         used = [place for place in own.columns if place < torque_model.rigid]
-        self.masses = CommonMasses(self.A[..., used], terms)
+        columns = self.A[..., used]
+        self.show_masses = not unchanging(columns.reshape(len(columns), -1)).all()
+        self.masses = CommonMasses(columns, terms)
         self.fit = self.masses.fit(self.tau)
         self.constant = unchanging(self.gravity)
         if self.constant.all() and not self.at_rest:  # such as a SCARA's
@@ -239,10 +241,9 @@ def findings_by_masses(torques: Torques, *, stated: bool) -> Iterator[Finding]:
     yield (
         lacking & better & (not stated),
         ratios,
-        "the torques of {joints} are without gravity, unlike the other torques: shares of the "
-        "description's gravity torques in them are {values}. They are not the torques about the "
-        "axes of these joints, or the driver subtracts gravity there, or the description is wrong. "
-        "{advice}",
+        "the torques of {joints} are without gravity: shares of the description's gravity torques "
+        "in them are {values}. They are not the torques about the axes of these joints, or the "
+        "driver subtracts gravity, or the description is wrong. {advice}",
     )
 
 
@@ -314,7 +315,7 @@ def _check_changes(name: str, torques: Torques, series: TimeSeries) -> None:
             f"{name}: holds no efforts of {series.named(constant & must)}: they do not change, "
             "although the load changes"
         )
-    if torques.at_rest and torques.constant.all():
+    if torques.at_rest and not torques.show_masses:
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )
