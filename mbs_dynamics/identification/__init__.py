@@ -7,8 +7,8 @@ The steps, and their files:
 1. Prepare: stretches without gaps (``preparation``), below a cutoff frequency (``signals``).
 2. State the equations, linear in the parameters (``torque_model``; ``data`` for motions, ``static``
    for still poses).
-3. Check the torques (``torque_checks``), by comparison with the description (``torque_evidence``)
-   and with common masses of all joints (``common_masses``).
+3. Check the torques (``torque_checks``), by comparison with common masses of all joints
+   (``common_masses``) and with the description.
 4. Fit (``estimation``) with physically consistent bodies (``consistent``), and judge by held-out
    data: ``identify``, ``static``, ``payload``, ``servos``.
 5. Write the URDF and other files (``description``), and a ``report``.

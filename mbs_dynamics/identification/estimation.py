@@ -170,17 +170,18 @@ def autocorrelation_time(residual: FloatArray, equations: Sequence[Equations]) -
 def consistent_estimate(
     bodies: FloatArray,
     equations: Sequence[Equations],
-    weights: FloatArray = WEIGHTS,
+    *,
+    validated: bool = True,
     progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[FloatArray, Choice]:
     """Return the physically consistent parameters (p,) that best fit the equations.
 
     ``bodies`` (nb, 10) are the inertial parameters of the prior. The equations are in the
-    parameters of these bodies and of the joints. Of ``weights`` of the distance to the prior, the
-    largest first, cross-validation chooses the largest one whose error in the prediction of
-    held-out blocks is within a standard error of the smallest one (Breiman, Friedman, Olshen and
-    Stone 1984), since another motion differs more than the blocks of one motion. ``progress`` is
-    called with the share of the completed work.
+    parameters of these bodies and of the joints. Of WEIGHTS of the distance to the prior,
+    cross-validation chooses the largest one whose error in the prediction of held-out blocks is
+    within a standard error of the smallest one (Breiman, Friedman, Olshen and Stone 1984), since
+    another motion differs more than the blocks of one motion. Without it the smallest one is used.
+    ``progress`` is called with the share of the completed work.
     """
     problem = ConsistentLeastSquares(bodies, joint_priors(equations))
     A, b = stacked(equations)
@@ -192,18 +193,20 @@ def consistent_estimate(
         return X.T @ X, X.T @ right
 
     G, g = gram(slice(None))
-    solutions = [problem.description]
-    for weight in weights:
+    solutions = [problem.description]  # each starts from the one with a larger weight
+    for weight in WEIGHTS:
         solutions.append(problem.solve(G, g, weight, solutions[-1]))
     solutions = solutions[1:]
+    if not validated:
+        return problem.to_parameters @ solutions[-1], Choice(float(WEIGHTS[-1]), np.nan)
     ends = np.cumsum([len(one.b) for one in equations])
     each = max(1, -(-BLOCKS // len(equations)))
     stretches = np.split(np.arange(ends[-1]), ends[:-1])
     blocks = [rows for one in stretches for rows in np.array_split(one, each) if len(rows)]
-    squares = np.zeros((len(blocks), len(weights)))
+    squares = np.zeros((len(blocks), len(WEIGHTS)))
     for k, rows in enumerate(blocks):
         G_left, g_left = gram(rows)
-        for i, (weight, start) in enumerate(zip(weights, solutions, strict=True)):
+        for i, (weight, start) in enumerate(zip(WEIGHTS, solutions, strict=True)):
             y = problem.solve(G - G_left, g - g_left, weight, start)
             squares[k, i] = np.square(A[rows] @ y - b[rows]).sum()
         progress((k + 1) / len(blocks))
@@ -212,8 +215,7 @@ def consistent_estimate(
     spread = squares[:, best].std() * np.sqrt(len(blocks))
     chosen = int(np.flatnonzero(total <= total[best] + spread)[0])
     error = float(np.sqrt(total[chosen] / np.square(b).sum()))
-    x = np.asarray(problem.to_parameters @ solutions[chosen])
-    return x, Choice(float(weights[chosen]), error)
+    return problem.to_parameters @ solutions[chosen], Choice(float(WEIGHTS[chosen]), error)
 
 
 def joint_priors(equations: Sequence[Equations]) -> FloatArray:

@@ -11,7 +11,6 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
-    WEIGHTS,
     autocorrelation_time,
     column_lengths,
     consistent_estimate,
@@ -129,7 +128,7 @@ def identify_payload(
 
     rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
-    parameters, _ = consistent_estimate(prior, equations, WEIGHTS[-1:])
+    parameters, _ = consistent_estimate(prior, equations, validated=False)
     inertia = Inertia.from_parameters(parameters[:10])
     arm_mass = sum(float(body.inertia.mass) for body in model.bodies)
     if inertia.mass > HEAVIEST * arm_mass and "tau" not in recording.declared:

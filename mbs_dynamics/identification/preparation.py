@@ -65,7 +65,7 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[TimeSeries], list[s
         q = np.where(silent, np.median(series.q, axis=0), series.q)
         tau = np.where(silent, np.nan, tau)
         series = replace(series, q=q, tau=tau)
-    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL)
+    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL) & tau.any(axis=0)
     constant |= np.isnan(tau).all(axis=0) & ~silent
     if constant.any():
         raise series.error(

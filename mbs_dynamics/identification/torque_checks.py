@@ -69,6 +69,9 @@ leave, the ratio of this residual to that of separate masses, and the share with
 On real arms the ratio is 1 to 2 for joints where friction is most of the torque, since the error of
 the friction model is larger than the effect of the masses."""
 
+FREE = 0.1
+"""Share of the gravity torques of a joint below which torques count as zero."""
+
 CLOSE = 1.45
 """Largest ratio of a factor to a suggested unit, since described masses are rarely exact."""
 
@@ -97,7 +100,9 @@ class Torques:
         self.at_rest = not terms[..., inertia].any()
         self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
         used = [place for place in own.columns if place < torque_model.rigid]
-        self.masses = CommonMasses(self.A[..., used], terms)
+        columns = self.A[..., used]
+        self.show_masses = not unchanging(columns.reshape(len(columns), -1)).all()
+        self.masses = CommonMasses(columns, terms)
         self.fit = self.masses.fit(self.tau)
         self.constant = unchanging(self.gravity)
         if self.constant.all() and not self.at_rest:  # such as a SCARA's
@@ -152,8 +157,7 @@ def check_torques(
     recordings = [one.of_joints(torque_model.joints) for one in recordings]
     name = ", ".join(dict.fromkeys(one.name for one in recordings))
     declared = frozenset.intersection(*(one.declared for one in recordings))
-    if torques.at_rest:
-        _check_poses(name, torques, recordings[0])
+    _check_changes(name, torques, recordings[0])
     q = np.concatenate([one.q for one in recordings])
     for text, zero, unit in shares_of_ranges(torque_model, q, stated="q" in declared):
         converted = [replace(one, q=zero + unit * one.q, qd=None) for one in recordings]
@@ -231,16 +235,15 @@ def findings_by_masses(torques: Torques, *, stated: bool) -> Iterator[Finding]:
         "divided by a factor, if the others are right: {values}. Are these in another unit, or "
         "currents? State the unit, as in --columns {declared}[mN m], or give factors by --gains",
     )
-    lacking = (np.abs(ratios) < LACKING) & (torques.sizes < SMALL)
+    lacking = (np.abs(ratios) < LACKING) & (torques.sizes < SMALL) & tau.any(axis=0)
     put_back = torques.masses.fit(np.where(lacking, tau + torques.gravity, tau))
     better = put_back.decisive(torques.fit, torques.margin, max(int(lacking.sum()), 1))
     yield (
         lacking & better & (not stated),
         ratios,
-        "the torques of {joints} are without gravity, unlike the other torques: shares of the "
-        "description's gravity torques in them are {values}. They are not the torques about the "
-        "axes of these joints, or the driver subtracts gravity there, or the description is wrong. "
-        "{advice}",
+        "the torques of {joints} are without gravity: shares of the description's gravity torques "
+        "in them are {values}. They are not the torques about the axes of these joints, or the "
+        "driver subtracts gravity, or the description is wrong. {advice}",
     )
 
 
@@ -293,19 +296,26 @@ def foreign(torques: Torques) -> tuple[Joints, FloatArray]:
     return some, 100.0 * shares
 
 
-def _check_poses(name: str, torques: Torques, series: TimeSeries) -> None:
-    """Raise TimeSeriesError for constant torques, and for poses that show no masses."""
-    steps = np.abs(np.diff(np.sort(torques.tau, axis=0), axis=0))
-    finest = float(min(steps[steps > 0.0], default=0.0))  # small torques of a coarse sensor
-    changes = torques.described.std(axis=0)
-    constant = np.ptp(torques.tau, axis=0) == 0.0
-    constant &= changes >= max(2.0 * finest, ROUNDING * changes.max(initial=0.0))
-    if constant.any() and len(torques.tau) > 2:
+def _check_changes(name: str, torques: Torques, series: TimeSeries) -> None:
+    """Raise TimeSeriesError for constant torques, and for poses that show no masses.
+
+    Joints that swing freely, as in simulations, need no torques: those of the description are then
+    almost those of friction and motor inertia alone.
+    """
+    constant, changes = np.ptp(torques.tau, axis=0) == 0.0, torques.described.std(axis=0)
+    if torques.at_rest:
+        steps = np.abs(np.diff(np.sort(torques.tau, axis=0), axis=0))
+        finest = float(min(steps[steps > 0.0], default=0.0))  # of a coarse sensor
+        must = changes >= max(2.0 * finest, ROUNDING * changes.max(initial=0.0))
+    else:
+        left = torques.masses.without_terms(torques.described).std(axis=0)
+        must = constant.all() | (left > FREE * torques.gravity.std(axis=0))
+    if (constant & must).any() and len(torques.tau) > 2:
         raise TimeSeriesError(
-            f"{name}: holds no efforts of {series.named(constant)}: they do not change, although "
-            "the load changes"
+            f"{name}: holds no efforts of {series.named(constant & must)}: they do not change, "
+            "although the load changes"
         )
-    if torques.constant.all():
+    if torques.at_rest and not torques.show_masses:
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )
@@ -361,7 +371,7 @@ def check_arm(name: str, torque_model: TorqueModel, torques: Torques, *, stated:
             continue
         told = check_weight(name, tool, A[..., load & ~offsets], tau, g)
         share = float((tau * g).sum() / max(np.square(g).sum(), 1e-300))
-        if not told and not stated and abs(share) < 1.0 / DOUBTFUL:
+        if not told and abs(share) < (LACKING if stated else 1.0 / DOUBTFUL):
             raise _without_weight(name, tool, share)
 
 
@@ -391,8 +401,9 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
 def _without_weight(name: str, link: str, share: float) -> TimeSeriesError:
     """Return the error for torques with only a share of the described weight of the arm."""
     return TimeSeriesError(
-        f"{name}: a load on {link!r} alone explains the torques, with only {100.0 * share:.0f} % "
-        "of the described weight of the arm: they are without gravity, or in another unit"
+        f"{name}: friction or a load on {link!r} alone explains the torques, with only "
+        f"{100.0 * share:.0f} % of the described weight of the arm: they are without gravity, or "
+        "in another unit"
         f"{_likely(share)}. Either this driver subtracts gravity, so that masses cannot be "
         "identified, or a counterbalance carries the arm, or it is mounted in another way, see "
         f"--gravity. {ADVICE}"
