@@ -127,9 +127,8 @@ def calibrate(
             )
         signs[name] = int(row["sign"])
     series = replace(poses, qd=None, declared=poses.declared | {"t"}).of(model)
-    still = np.ones(len(series), bool)
-    if poses.qd is not None:
-        still = (np.nan_to_num(np.abs(poses.qd)) <= STILL).all(axis=1)
+    rates = np.zeros((len(series), 1)) if poses.qd is None else np.nan_to_num(poses.qd)
+    still = np.asarray((np.abs(rates) <= STILL).all(axis=1))
     data = _Data(model, series, still)
     data.check_weight()
     calibrated = []
