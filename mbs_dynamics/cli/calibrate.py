@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.identify import Job
-from mbs_dynamics.cli.options import Command, recording_in, remark, write_json, write_text
+from mbs_dynamics.cli.options import Command, recording_in, remark, write_text
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.errors import ArgumentError
@@ -33,8 +33,6 @@ def add_commands(commands: Any) -> None:
     command.add("--tip", "link that touches, is measured, or holds", required=True)
     text = "place of the tip in the frame of the link, m (default: its origin)"
     command.add("--offset", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
-    text = "the point that was touched, m, in the frame of the root link, if it is known"
-    command.add("--point", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "poses of the link were measured: columns x, y, z, qx, qy, qz, qw, in the root link"
     command.flag("--measured", text)
     text = "poses of a marker on the link were measured by a fixed camera at an unknown place"
@@ -42,7 +40,6 @@ def add_commands(commands: Any) -> None:
     command.add("--holds", "link of another arm that the link of --tip held in all postures")
     command.flag("--placements", "find the placements of links as well, from many postures")
     command.output("--out", "URDF to write")
-    command.output("--json", "write the results as JSON")
     command.reading()
 
     purpose = "find signs and units of motors from still poses of an arm"
@@ -63,34 +60,33 @@ def add_commands(commands: Any) -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    asked = {"--point": options.point, "--measured": options.measured or options.camera,
-             "--holds": options.holds}  # fmt: skip
-    several = [name for name, value in asked.items() if value]
-    if len(several) > 1:
-        raise ArgumentError(f"{' and '.join(several)} exclude each other; give one of them")
-    job, tip = Job(options), options.tip
-    identification, model = job.identification, job.model
+    measured = options.measured or options.camera
+    if measured and options.holds:
+        raise ArgumentError("--measured or --camera, and --holds exclude each other")
+    job, tip, placements = Job(options), options.tip, options.placements
+    from mbs_dynamics import calibration
+
+    model = job.model
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
     postures = job.read(options.postures, timed=False)
-    places: dict[str, bool] = {"placements": options.placements}
-    if options.measured or options.camera:
-        camera = options.camera
-        result = identification.calibrate_poses(model, postures, tip, camera=camera, **places)
+    if measured:
+        result = calibration.calibrate_poses(
+            model, postures, tip, camera=options.camera, placements=placements
+        )
     elif options.holds:
-        result = identification.calibrate_hold(model, postures, options.holds, tip, **places)
+        result = calibration.calibrate_hold(
+            model, postures, options.holds, tip, placements=placements
+        )
     else:
-        point = options.point
-        result = identification.calibrate_touches(model, postures, tip, point=point, **places)
+        result = calibration.calibrate_touches(model, postures, tip, placements=placements)
     _print(result)
-    shown = ("zeros", "deviations", "unobservable", "before", "after", "outliers")
-    write_json(options.json, **{name: getattr(result, name) for name in shown})
     if not result.better:
         text = "the description fits the postures as well: no URDF is written"
         remark(text, kind="mbs-dynamics")
         return 1
     if options.out is not None:
-        job.write_urdf(identification.calibrated_urdf(job.urdf, result))
+        job.write_urdf(calibration.calibrated_urdf(job.urdf, result))
     return 0
 
 

@@ -69,7 +69,6 @@ class Motion:
             holder=float(exists),
             holds=float(holds),
             law=self.law,
-            at_once=0.0,
             motion=self.motion,
             follows=self.follows,
             prefers=self.prefers,
