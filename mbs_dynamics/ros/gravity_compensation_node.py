@@ -300,7 +300,7 @@ class GravityCompensationNode(DescribedNode):
         if arm is not None:
             for warning in arm.warnings(time.monotonic()):
                 self.get_logger().warning(warning)
-            for remark in arm.events.remarks():
+            for remark in arm.new_remarks():
                 self.get_logger().info(remark)
             if (collision := arm.stamped_collision) != self._collision_shown:
                 self._collision_shown = collision

@@ -187,7 +187,7 @@ class GravityCompensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings, now: float = 0.0) -> None:
-        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
+        """Raise ArgumentError or ModelError if these settings cannot be applied."""
         changed = self._changed(settings)
         fixed = changed & {one.name for one in parameters_of(type(settings)) if one.at_rest_only}
         if fixed and not self.at_rest:
@@ -198,7 +198,6 @@ class GravityCompensator:
         if "gravity" in changed and settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         if self.arm is not None:
-            self.arm.check(settings)
             if not changed.isdisjoint(settings.law_settings):
                 self.arm.prepare(now, settings.law_of_mode())
             if "gravity" in changed:

@@ -158,7 +158,7 @@ def input_status(
     problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
-    inactive = "" if core.arm is None else "; ".join(core.arm.events.inactive_checks())
+    inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
     if inactive:
         values["inactive checks"] = inactive
         unused = "; ".join(filter(None, (inactive, unused)))

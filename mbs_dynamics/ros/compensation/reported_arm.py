@@ -205,11 +205,11 @@ class ReportedArm(Guard):
         if rejection is None:
             if self._unused:
                 self._returns.append(now)
-            self._unused, self.events.trouble = False, None
+            self._unused, self.trouble = False, None
         elif rejection.kind not in UNANSWERED:
             self._unused = True
             reason = f"joint_states rejected: {rejection.reason}"
-            self.events.trouble = Fault(rejection.kind, reason)
+            self.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
         """Return the message that two sources alternate; empty if they do not."""
@@ -224,7 +224,7 @@ class ReportedArm(Guard):
 
     def _troubles(self, now: float) -> list[str]:
         """Return the problems with the latest messages."""
-        reason = self.events.trouble.reason if self.events.trouble is not None else ""
+        reason = self.trouble.reason if self.trouble is not None else ""
         return [one for one in (self.in_turn(now), reason, self._imu_problem(now)) if one]
 
     def problems(self, t: float) -> list[str]:
@@ -250,7 +250,7 @@ class ReportedArm(Guard):
 
     def warnings(self, now: float) -> list[str]:
         """Return the warnings since the last call."""
-        said = self.events.warnings()
+        said = self.new_warnings()
         if self._other and self.engaged:
             timeout, received = self.settings.stale_timeout, self.state_record.received
             old = [k for k in self._other if now - received[k] >= timeout]
