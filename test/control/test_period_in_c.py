@@ -113,9 +113,9 @@ def test_constants_are_the_settings_and_the_first_state(layouts, library):
 
 @pytest.mark.slow  # compiles the period again, for processors without doubles
 def test_single_precision_commands_the_same_torques_while_times_are_small(layouts, tmp_path):
-    """What it costs: 1e-4 of the limits in 2 s, as long as a float of the time counts 1 us."""
+    """What it costs: 2e-4 of the limits in 2 s, as long as a float of the time counts 1 us."""
     library = built(layouts, tmp_path, "single")
-    histories = Histories(20, 0, layouts, faults=0.0)
+    histories = Histories(20, 3, layouts, faults=0.0)
     histories.time[:] = 0.0
     with np.errstate(all="ignore"):
         for _ in range(500):
@@ -124,7 +124,7 @@ def test_single_precision_commands_the_same_torques_while_times_are_small(layout
             inputs = (before, *histories.inputs)
             results = evaluated(layouts, library.run, inputs, np.float32)
             torque, expected = (x[:, : MODEL.n] for x in (results[1], histories.result.output))
-            np.testing.assert_allclose(torque, expected, atol=1e-4 * MODEL.effort_limits.max())
+            np.testing.assert_allclose(torque, expected, atol=2e-4 * MODEL.effort_limits.max())
 
 
 @pytest.mark.parametrize(("name", "value"), [("prefix", "1arm"), ("precision", "half")])
