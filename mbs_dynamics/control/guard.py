@@ -405,7 +405,7 @@ class Guard:
         It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
         settings, and a trajectory is played from its first point on, at the time of that point or
         later. Raises MbsError, and changes nothing, while torques are disabled and for a reference
-        that is invalid or out of reach.
+        that is invalid.
         """
         if not self.engaged:
             raise ArgumentError(f"the state is {self.state!r}; references need enabled torques")

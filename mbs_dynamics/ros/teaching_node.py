@@ -20,12 +20,11 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Environment, LinkGravity, with_gravity, with_load
+from mbs_dynamics.control.environment import link_loads, with_gravity, with_load
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.output_files import check_writable
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -33,19 +32,12 @@ from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.teaching.interface import TEACHING_NODE, TeachingSettings
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.reading import merged
-from mbs_dynamics.timeseries.tables import WRITTEN
 
 MOST_SAMPLES = 500_000
 """States of a recording, after which it ends."""
 
-LATE = 0.5
-"""Age in s of the latest state at the end of a recording above which the end may be missing."""
-
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
-
-UNLOADED = Environment(LinkGravity("", STANDARD_GRAVITY))
-"""Gravity and loads until others are received."""
 
 Sampled = tuple[float, dict[str, tuple[float, float, float]]]
 """A time in s, and positions, velocities and efforts of joints by name."""
@@ -61,10 +53,9 @@ class TeachingNode(BaseNode):
         super().__init__(**options)
         settings: TeachingSettings = self._settings
         self._model: Model | None = None
-        self._environment = UNLOADED
+        """The model under the requested gravity and with the requested loads."""
         self._positions: dict[str, float] = {}
         self._samples: list[Sampled] = []
-        self._latest: Sampled = (0.0, {})
         self._recording, self._names = False, set[str]()
         self._latest_answer = "nothing recorded, nothing sent"
         others = settings.others
@@ -85,15 +76,13 @@ class TeachingNode(BaseNode):
         def take() -> None:
             model = model_of(text, loads=loads_of(self._settings.loads))
             self._rig(model)
-            self._model, self._environment = model, UNLOADED
+            self._model = model
             self._log_model(f"model {quoted(model.name)}: {model.n} joints", remarks_about(model))
 
         self._try("robot_description", take)
 
-    def _rig(self, model: Model | None = None) -> Rig:
-        """Return the joints to be taught, of a model or of that in force."""
-        if model is None:
-            model = self._in_force()
+    def _rig(self, model: Model) -> Rig:
+        """Return the joints of a model that are taught."""
         settings = self._settings
         return Rig(
             model,
@@ -110,16 +99,11 @@ class TeachingNode(BaseNode):
             raise ModelError("there is no robot_description yet")
         return self._model
 
-    def _in_force(self) -> Model:
-        """Return the model under the requested gravity and with the requested loads."""
-        return self._environment.applied_to(self._described)
-
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)
 
         def take() -> None:
-            with_gravity(self._described, gravity)
-            self._environment = self._environment._replace(gravity=gravity)
+            self._model = with_gravity(self._described, gravity)
 
         self._try("gravity", take)
 
@@ -127,8 +111,7 @@ class TeachingNode(BaseNode):
         load = messages.load_of(message, self._settings.frame_prefix)
 
         def take() -> None:
-            with_load(self._described, load)
-            self._environment = self._environment.with_load(load)
+            self._model = with_load(self._described, load)
 
         self._try("payload", take)
 
@@ -139,50 +122,31 @@ class TeachingNode(BaseNode):
             return
         positions = dict(zip(message.name, message.position, strict=True))
         self._positions |= positions
-        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
-        self._latest = 1e-9 * stamp, {k: (x, math.nan, math.nan) for k, x in positions.items()}
-        if not self._recording:
+        taught = {k: (x, math.nan, math.nan) for k, x in positions.items() if k in self._names}
+        if not (self._recording and taught):
             return
-        self._sample()
+        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
+        self._samples.append((1e-9 * stamp, taught))
         if len(self._samples) == MOST_SAMPLES:
             self._recording = False
             self.warn("recording", f"the recording has ended: it has {MOST_SAMPLES} states")
 
-    def _sample(self) -> None:
-        """Record the latest states of the joints that are taught."""
-        when, states = self._latest
-        taught = {name: state for name, state in states.items() if name in self._names}
-        if taught:
-            self._samples.append((when, taught))
-
     def _record(self, begin: bool) -> str:
-        rig = self._rig()
+        rig = self._rig(self._described)
         if begin:
             self._samples, self._names, self._recording = [], set(rig.names), True
-            if self._names <= self._latest[1].keys():
-                self._sample()  # if states are lost now, there is a gap
             return f"recording {len(rig.names)} joints"
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
-        age, late = 1e-9 * self.get_clock().now().nanoseconds - samples[-1][0], ""
-        if age > LATE:  # this process has to catch up, or states were lost
-            late = (
-                f"the latest state of the recording is {age:.2f} s old: the end of the motion may "
-                "be missing, or the clocks of the arm and of this node differ"
-            )
-            self.get_logger().warning(late)
         recording = merged("the recording", samples)
         recording = replace(recording, t=recording.t - recording.t[0])
         taught, path = self._taught(rig, recording), Path(self._settings.file).expanduser()
-        if path.suffix not in WRITTEN:
-            raise ArgumentError(f"file is {str(path)!r}; valid for recording is {listed(WRITTEN)}")
-        check_writable("file", path)
         recording.write(path)
         largest, what = taught.largest_speed
         return (
             f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
-            f"to {largest:.3g} times the taught speed, by {what}" + (f"; {late}" if late else "")
+            f"to {largest:.3g} times the taught speed, by {what}"
         )
 
     def _taught(self, rig: Rig, recording: TimeSeries) -> Demonstration:
@@ -191,7 +155,7 @@ class TeachingNode(BaseNode):
     def _play(self) -> str:
         if self._recording:
             raise ArgumentError("a recording is going on; call ~/play when it has ended")
-        rig, speed = self._rig(), self._settings.speed
+        rig, speed = self._rig(self._described), self._settings.speed
         recording = TimeSeries.read(self._settings.file).of(rig.model)
         taught = self._taught(rig, recording)
         motion = taught.as_taught(speed) if speed > 0.0 else taught.fastest()
@@ -222,8 +186,7 @@ class TeachingNode(BaseNode):
         model, values = self._model, {"file": self._settings.file, "latest": self._latest_answer}
         values |= {"states recorded": len(self._samples), "joints reported": len(self._positions)}
         if model is not None:
-            model = self._in_force()
-            values |= messages.environment_values(model.gravity, self._environment.loads)
+            values |= messages.environment_values(model.gravity, link_loads(model))
         missing = "waiting for a robot_description" if model is None else ""
         self._remind("waiting", missing)
         state = "recording" if self._recording else "idle"

@@ -226,20 +226,14 @@ class TimeSeries:
         return listed(quoted(self.column(f"{kind}_{name}")) for name in chosen)
 
     def named(self, which: Iterable[Any], kind: str = "tau") -> str:
-        """Return the names of the joints of a mask (k,), with their columns in the file."""
-        columns = [self.column(f"{kind}_{name}") for name in self.joints]
-        return labelled(self.joints, columns, which, kind)
+        """Return the names of the joints of a mask (k,), with their columns in the file.
 
-
-def labelled(
-    joints: Sequence[str], columns: Sequence[str], which: Iterable[Any], kind: str = "tau"
-) -> str:
-    """Return the names of the joints of a mask (k,), separated by commas, for messages.
-
-    A column is stated if its name differs from ``<kind>_<joint>``.
-    """
-    return ", ".join(
-        name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"
-        for name, column, one in zip(joints, columns, which, strict=True)
-        if one
-    )
+        A column is stated if its name differs from ``<kind>_<joint>``.
+        """
+        found = []
+        for name, one in zip(self.joints, which, strict=True):
+            column = self.column(f"{kind}_{name}")
+            known = column == f"{kind}_{name}"
+            if one:
+                found.append(name if known else f"{name} (column {quoted(column)})")
+        return ", ".join(found)
