@@ -128,13 +128,13 @@ class JointInput:
             self._before[k] = float(self._q[k])
         if self.stale(received):
             return self._incomplete(received, repeated=not new)
-        why_not = self._unknown("velocities", self._qd)
+        why_not = self._unknown("no velocities of", self._qd)
         return Reading(
             self._q,
             None if why_not else self._qd,
             why_not,
             self._tau,
-            self._unknown("efforts", self._tau),
+            self._unknown("no efforts of", self._tau),
             max(self.stamps) if stamp else 0,
             not new,
         )
@@ -183,9 +183,9 @@ class JointInput:
         return Rejection("incomplete_joints", reason)
 
     def _unknown(self, what: str, values: FloatArray) -> str:
-        """Return which joints report no such values (n,); empty if all do."""
+        """Return which joints report none of some values (n,); empty if all do."""
         unknown = np.isnan(values)
         if not unknown.any():
             return ""
         names = [name for name, so in zip(self.joint_names, unknown, strict=True) if so]
-        return f"no {what} of {listed(names)} are reported"
+        return f"{what} {listed(names)} are reported"
