@@ -89,7 +89,7 @@ def tree(joints):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "command"),
-    [(name, "view --write page.html --layers all --degrees") for name in TREES]
+    [(name, "view --write page.html --layers all") for name in TREES]
     + [(name, "info") for name in ("free", "two free", "base that rolls")]
     + [(name, "count") for name in ("fixed", "ball on a cart")],
 )

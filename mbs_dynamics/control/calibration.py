@@ -27,8 +27,8 @@ from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.yaml_files import yaml_text
 
-FEWEST = 4
-"""Least number of different poses."""
+FEWEST = 6
+"""Least number of different poses, more than the unknowns of a load at a joint."""
 
 SAME = 0.02
 """Width in rad or m of the cells in which samples count as one pose."""
@@ -51,13 +51,6 @@ SEEN = 0.01
 FOLLOWS, BETTER = 0.2, 2.0
 """Share of the efforts of a joint up to which a load alone may leave them unexplained to be
 considered, and ratio of squared residuals above which it explains them better than the arm."""
-
-LOAD_ROUNDS = 100
-"""Rounds in which factors and the centre of mass of a load are fitted in turn."""
-
-OFF_AXES = 0.05
-"""Distance in m, along each axis, of a second first estimate of a centre of mass from the link's
-frame, which may be on the axes of joints."""
 
 
 class Calibrated(NamedTuple):
@@ -134,9 +127,8 @@ def calibrate(
             )
         signs[name] = int(row["sign"])
     series = replace(poses, qd=None, declared=poses.declared | {"t"}).of(model)
-    still = np.ones(len(series), bool)
-    if poses.qd is not None:
-        still = (np.nan_to_num(np.abs(poses.qd)) <= STILL).all(axis=1)
+    rates = np.zeros((len(series), 1)) if poses.qd is None else np.nan_to_num(poses.qd)
+    still = np.asarray((np.abs(rates) <= STILL).all(axis=1))
     data = _Data(model, series, still)
     data.check_weight()
     calibrated = []
@@ -228,7 +220,8 @@ class _Data:
         report the load alone. If noise hides the difference, this is noted.
         """
         used = [k for k in range(len(self.joints)) if self.size[k] and self._is_seen(k)]
-        efforts, by_arm = self.e[:, used] / self.size[used], np.square(self.left[used])
+        efforts, N = self.e[:, used] / self.size[used], len(self.q)
+        by_arm = np.square(self.left[used]) * N / (N - 1)
         for tool in tools(self.model) if used else ():
             by_load = load_misfit(self.model, tool, self.q, [self.rows[k] for k in used], efforts)
             # noise may hide the load at joints near it, so that these are left out
@@ -281,24 +274,15 @@ def _means(columns: FloatArray, pose: NDArray[np.intp]) -> FloatArray:
 def load_misfit(
     model: Model, link: str, q: FloatArray, joints: Sequence[int], efforts: FloatArray
 ) -> FloatArray:
-    """Return the mean squares (k,) of the part of efforts (N, k) that a load does not explain.
+    """Return the variances (k,) of the part of efforts (N, k) that a load does not explain.
 
-    In poses q (N, n) a joint reports its factor times the gravity torque of the load, whose centre
-    of mass is common to all. The factors and the centre of mass are fitted in turn, from two first
-    estimates; the better fit counts.
+    In poses q (N, n) a joint reports its factor times the gravity torque of the load, which is
+    linear in four unknowns: the factor, and its product with the centre of mass.
     """
-    frame = model.frames[link]
-    rest = np.zeros((len(q), model.n))
-    columns = slice(10 * frame.body, 10 * frame.body + 4)
-    Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, list(joints), columns]
-    misfits = []
-    for start in (0.0, OFF_AXES):
-        com, left = frame.placement[:3, 3] + start, efforts
-        for _ in range(LOAD_ROUNDS):
-            g = Y[..., 0] + Y[..., 1:] @ com  # of a mass of 1 kg
-            a = (efforts * g).sum(axis=0) / np.maximum(np.square(g).sum(axis=0), 1e-12)
-            left = efforts - a * g
-            A = (a[:, None] * Y[..., 1:]).reshape(-1, 3)
-            com = np.linalg.lstsq(A, (efforts - a * Y[..., 0]).ravel(), rcond=1e-9)[0]
-        misfits.append(np.asarray(np.square(left).mean(axis=0)))
-    return min(misfits, key=np.sum)
+    rest, first = np.zeros((len(q), model.n)), 10 * model.frames[link].body
+    Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, list(joints), first : first + 4]
+    variances = []
+    for A, e in zip(np.moveaxis(Y, 1, 0), efforts.T, strict=True):
+        x, _, rank, _ = np.linalg.lstsq(A, e, rcond=1e-9)
+        variances.append(np.square(e - A @ x).sum() / (len(e) - rank))
+    return np.array(variances)

@@ -280,11 +280,9 @@ class Guard:
         self.running.latch_fault()
         self._reported, self.fault = self.running.reported, fault
 
-    def _request(
-        self, t: float, action: float, *, settle: bool = False, doubt: float = 0.0
-    ) -> None:
+    def _request(self, t: float, action: float, *, doubt: float = 0.0) -> None:
         """Apply a request at once; the command stays until the next period."""
-        request = self._motion.request(action, settle=settle, doubt=doubt)
+        request = self._motion.request(action, doubt=doubt)
         self.running.apply(t, request)
         self._report(t)
 
@@ -526,8 +524,6 @@ class Guard:
         seconds = self.settings.ramp_time if time is None else time
         self.loads = list(loads)
         self.running.change(loads=parameters, loads_time=seconds)
-        if self.engaged:
-            self._request(float(self.state_record.now), transitions.NONE, settle=True)
 
     def parameters_of(self, loads: Sequence[LinkLoad]) -> FloatArray:
         """Return the inertial parameters (nb, 10) of loads, added up for each body.

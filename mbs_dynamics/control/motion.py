@@ -56,15 +56,12 @@ class Motion:
         self.holder = (False, False)
         """Whether another controller is to hold the arm after a release, and holds it now."""
 
-    def request(
-        self, action: float, *, sends: bool = False, settle: bool = False, doubt: float = 0.0
-    ) -> Request:
+    def request(self, action: float, *, sends: bool = False, doubt: float = 0.0) -> Request:
         """Return a request for one period."""
         exists, holds = self.holder
         return Request(
             action=action,
             sends=float(sends),
-            settle=float(settle),
             doubt=doubt,
             holder=float(exists),
             holds=float(holds),

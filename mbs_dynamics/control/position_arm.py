@@ -29,6 +29,12 @@ from mbs_dynamics.model.coordinates import bounded, check_arm
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import read_yaml_file
 
+FRICTION_SHARE = 0.7
+"""Share of friction that is compensated: less than all, so that joints do not run ahead."""
+
+FARTHEST = 0.3
+"""Largest distance in rad or m between goals and wanted positions."""
+
 
 class PositionArm:
     """Goals for an arm of position servos, so that it reaches the wanted positions.
@@ -36,9 +42,8 @@ class PositionArm:
     ``stiffness`` is that of the servos of all joints in N m/rad or N/m, by name, as
     ``identify_servos`` finds it. So are ``damping`` in N m s/rad, ``friction`` in N m, and
     ``offset``, the distance to the goal without torque, in rad; 0 for joints that they do not name.
-    ``friction_share`` of the friction is compensated while a joint is to move: less than all, so
-    that it does not run ahead. Goals lead wanted positions by at most ``most`` in rad or m and at
-    most the sag at the effort limit, and are within the position limits.
+    Friction is compensated in part while a joint is to move. Goals lead wanted positions by at
+    most 0.3 rad or m and at most the sag at the effort limit, and are within the position limits.
 
     Raises ArgumentError for invalid values, UnknownJointError for unknown joints.
     """
@@ -51,37 +56,29 @@ class PositionArm:
         damping: Mapping[str, float] = {},
         friction: Mapping[str, float] = {},
         offset: Mapping[str, float] = {},
-        friction_share: float = 0.7,
-        most: float = 0.3,
     ) -> None:
         check_arm(model.joints, "position servos")
         without = [name for name in model.joint_names if name not in stiffness]
         if without:
             raise ArgumentError(f"stiffness must name all joints; {listed(without)} are missing")
-        share = checks.number("friction_share", friction_share)
-        if not 0.0 <= share <= 1.0:
-            raise ArgumentError(f"friction_share must be from 0 to 1; got {share:g}")
         self.model = model
         self._k = self._values("stiffness", stiffness)
         if (self._k == 0.0).any():
             raise ArgumentError(f"stiffness must be positive; got {checks.shown(self._k)}")
         self._d = self._values("damping", damping)
-        self._c = share * self._values("friction", friction)
+        self._c = FRICTION_SHARE * self._values("friction", friction)
         self._offset = self._values("offset", offset, signed=True)
-        self.most: FloatArray = np.minimum(
-            checks.positive("most", most), model.effort_limits / self._k
-        )
+        self.most: FloatArray = np.minimum(FARTHEST, model.effort_limits / self._k)
         """(n,) largest distances in rad or m between goals and wanted positions."""
         limited = bounded(model.lower, model.upper)
         self._low = np.where(limited, model.lower, -np.inf)
         self._high = np.where(limited, model.upper, np.inf)
 
     @classmethod
-    def read(cls, path: str | Path, model: Model, **options: Any) -> PositionArm:
+    def read(cls, path: str | Path, model: Model) -> PositionArm:
         """Return the arm with the servos in a file that ``mbs-dynamics identify`` writes.
 
-        ``options`` are further arguments of the class. Raises ArgumentError for another file, and
-        what the class raises.
+        Raises ArgumentError for another file, and what the class raises.
         """
         content: Any = read_yaml_file(Path(path))
         terms = ("stiffness", "damping", "friction", "offset")
@@ -95,7 +92,7 @@ class PositionArm:
                 f"{path} must have the servos of joints, each with {', '.join(terms)}, as "
                 "mbs-dynamics identify writes them"
             ) from None
-        return cls(model, **springs, **options)
+        return cls(model, **springs)
 
     def _values(self, what: str, given: Mapping[str, float], *, signed: bool = False) -> FloatArray:
         """Return the values (n,) of all joints, 0 for those that are not named."""

@@ -104,7 +104,10 @@ class RunningPeriod:
             pairs = zip(names, self._start, strict=True)
             gravity, loads = (getattr(given, x) if x in new else start for x, start in pairs)
             self._start = gravity, loads
-        self.use(given)
+        self.given = given
+        self._settings = self._settings.copy()  # the one before may be in the history
+        for name, value in fields.items():
+            self._settings[self.function.settings.places[name]] = np.ravel(value)
 
     def retrace(self, function: Period) -> None:
         """Continue with a period that computes other laws."""

@@ -24,7 +24,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.control.trajectory import RATE, Trajectory
-from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
 from mbs_dynamics.model.coordinates import check_arm, is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
@@ -69,10 +69,9 @@ class Rig:
     """The joints of an arm that move, its model in force, and the limits of its motions.
 
     Parameters: ``model``, under its gravity and with its loads; ``names`` of the joints that move,
-    chosen from those of recordings, or else all of the model; ``fixed`` positions in rad or m of
-    the others by name, zero where none are given. ``velocity`` and ``torque`` are shares of the
-    limits of the model, ``acceleration`` is in rad/s^2 or m/s^2. Torques are those of gravity,
-    inertia, and friction by the description.
+    by default all; ``fixed`` positions in rad or m of the others by name, zero where none are
+    given. ``velocity`` and ``torque`` are shares of the limits of the model, ``acceleration`` is in
+    rad/s^2 or m/s^2. Torques are those of gravity, inertia, and friction by the description.
 
     Raises UnknownJointError, ModelError, and ArgumentError for names that repeat and limits that
     are not positive.
@@ -89,7 +88,7 @@ class Rig:
         torque: float = 0.8,
     ) -> None:
         check_arm(model.joints, "teaching")
-        self.model, self.chosen = model.loaded(), bool(names)
+        self.model = model.loaded()
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)
         UnknownJointError.check((*self.names, *fixed), model.joint_names)
@@ -155,9 +154,9 @@ class Demonstration:
     Parameters: ``rig``; ``recording``, the positions of its joints; ``tolerance`` in rad or m, the
     largest distance of a sample from the spline.
 
-    Raises ArgumentError for recordings that this arm cannot play: missing or further joints, gaps,
-    jumps, positions beyond the limits, recordings that are too short, do not move, or
-    are not within the tolerance. Raises MbsError without SciPy.
+    Raises UnknownJointError for recordings without one of the joints, and ArgumentError for others
+    that this arm cannot play: gaps, jumps, positions beyond the limits, recordings that are too
+    short, do not move, or are not within the tolerance. Raises MbsError without SciPy.
     """
 
     def __init__(self, rig: Rig, recording: TimeSeries, *, tolerance: float = 0.002) -> None:
@@ -219,14 +218,6 @@ class Demonstration:
 
 def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
     """Return times from zero on and positions (N, m) of the joints of the rig, within limits."""
-    names = recording.joints
-    missing = [name for name in rig.names if name not in names]
-    others = [name for name in names if name not in rig.names and not rig.chosen]
-    if missing or others:
-        raise ArgumentError(
-            f"the recording is of another robot: it lacks {listed(missing)}, and has "
-            f"{listed(others)} in addition; valid: {listed(rig.names)}, or some chosen by name"
-        )
     t, q = recording.t - recording.t[:1], recording.of_joints(rig.names).q
     steps = np.diff(t, prepend=0.0)
     if len(t) < 3 or t[-1] < SHORTEST or np.ptp(q, axis=0).max() < STILL:

@@ -227,6 +227,7 @@ class GravityCompensationNode(DescribedNode):
             return
         arm = self._core.arm
         assert arm is not None
+        self._narrow(self._settings.largest_values(arm.model))
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(

@@ -20,11 +20,11 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Environment, LinkGravity, with_gravity, with_load
+from mbs_dynamics.control.environment import link_loads, with_gravity, with_load
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -38,9 +38,6 @@ MOST_SAMPLES = 500_000
 
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
-
-UNLOADED = Environment(LinkGravity("", STANDARD_GRAVITY))
-"""Gravity and loads until others are received."""
 
 Sampled = tuple[float, dict[str, tuple[float, float, float]]]
 """A time in s, and positions, velocities and efforts of joints by name."""
@@ -56,7 +53,7 @@ class TeachingNode(BaseNode):
         super().__init__(**options)
         settings: TeachingSettings = self._settings
         self._model: Model | None = None
-        self._environment = UNLOADED
+        """The model under the requested gravity and with the requested loads."""
         self._positions: dict[str, float] = {}
         self._samples: list[Sampled] = []
         self._recording, self._names = False, set[str]()
@@ -79,15 +76,13 @@ class TeachingNode(BaseNode):
         def take() -> None:
             model = model_of(text, loads=loads_of(self._settings.loads))
             self._rig(model)
-            self._model, self._environment = model, UNLOADED
+            self._model = model
             self._log_model(f"model {quoted(model.name)}: {model.n} joints", remarks_about(model))
 
         self._try("robot_description", take)
 
-    def _rig(self, model: Model | None = None) -> Rig:
-        """Return the joints to be taught, of a model or of that in force."""
-        if model is None:
-            model = self._in_force()
+    def _rig(self, model: Model) -> Rig:
+        """Return the joints of a model that are taught."""
         settings = self._settings
         return Rig(
             model,
@@ -104,16 +99,11 @@ class TeachingNode(BaseNode):
             raise ModelError("there is no robot_description yet")
         return self._model
 
-    def _in_force(self) -> Model:
-        """Return the model under the requested gravity and with the requested loads."""
-        return self._environment.applied_to(self._described)
-
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)
 
         def take() -> None:
-            with_gravity(self._described, gravity)
-            self._environment = self._environment._replace(gravity=gravity)
+            self._model = with_gravity(self._described, gravity)
 
         self._try("gravity", take)
 
@@ -121,8 +111,7 @@ class TeachingNode(BaseNode):
         load = messages.load_of(message, self._settings.frame_prefix)
 
         def take() -> None:
-            with_load(self._described, load)
-            self._environment = self._environment.with_load(load)
+            self._model = with_load(self._described, load)
 
         self._try("payload", take)
 
@@ -143,7 +132,7 @@ class TeachingNode(BaseNode):
             self.warn("recording", f"the recording has ended: it has {MOST_SAMPLES} states")
 
     def _record(self, begin: bool) -> str:
-        rig = self._rig()
+        rig = self._rig(self._described)
         if begin:
             self._samples, self._names, self._recording = [], set(rig.names), True
             return f"recording {len(rig.names)} joints"
@@ -166,7 +155,7 @@ class TeachingNode(BaseNode):
     def _play(self) -> str:
         if self._recording:
             raise ArgumentError("a recording is going on; call ~/play when it has ended")
-        rig, speed = self._rig(), self._settings.speed
+        rig, speed = self._rig(self._described), self._settings.speed
         recording = TimeSeries.read(self._settings.file).of(rig.model)
         taught = self._taught(rig, recording)
         motion = taught.as_taught(speed) if speed > 0.0 else taught.fastest()
@@ -197,8 +186,7 @@ class TeachingNode(BaseNode):
         model, values = self._model, {"file": self._settings.file, "latest": self._latest_answer}
         values |= {"states recorded": len(self._samples), "joints reported": len(self._positions)}
         if model is not None:
-            model = self._in_force()
-            values |= messages.environment_values(model.gravity, self._environment.loads)
+            values |= messages.environment_values(model.gravity, link_loads(model))
         missing = "waiting for a robot_description" if model is None else ""
         self._remind("waiting", missing)
         state = "recording" if self._recording else "idle"

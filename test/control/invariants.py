@@ -13,6 +13,7 @@ import numpy as np
 from random_periods import TURNING, Step
 
 from mbs_dynamics.control.period.checks import CHECKS
+from mbs_dynamics.control.period.laws import OF_LINKS
 
 OFF, RAMPING_IN, ON, RAMPING_OUT, STOPPING, FAULT = range(6)
 EPS = 1e-9
@@ -490,10 +491,12 @@ def references_are_numbers(c: Step) -> Any:
 
 
 def references_rotate(c: Step) -> Any:
-    """The reference of a link is a pose."""
-    R = c.after.pose[..., :3]
+    """The reference of a link is a pose while a law follows it."""
+    s = c.after
+    R = s.pose[..., :3]
     off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1))
-    return ~_engaged(c.after) | (off < 2e-3)
+    follows = np.isin(s.law, OF_LINKS) | np.isin(s.law_before, OF_LINKS)
+    return ~(_engaged(s) & follows) | (off < 2e-3)
 
 
 def references_are_slow_enough(c: Step) -> Any:

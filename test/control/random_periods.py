@@ -227,7 +227,7 @@ class Histories:
         """Return the requests of the next period: mostly none."""
         rng, n = self.rng, self.count
         row = np.zeros((n, self.layouts.request.size))
-        row[:, 4], row[:, 5] = self.holder, self.holder & self._other_holds()
+        row[:, 3], row[:, 4] = self.holder, self.holder & self._other_holds()
         actions = (
             transitions.ENABLE, transitions.ENABLE, transitions.ENABLE, transitions.CLEAR,
             transitions.DISABLE, transitions.DISABLE, transitions.HOLD, transitions.TRIP,

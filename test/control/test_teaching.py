@@ -56,7 +56,6 @@ T, H = hand()
 REFUSED = {
     "of another robot": ((*NAMES[:6], "elbow"), T, H, "elbow"),
     "of fewer joints": (NAMES[:6], T, H[:, :6], "joint7"),
-    "of more joints": ((*NAMES, "joint8"), T, np.hstack([H, H[:, :1]]), "joint8"),
     "a jump": (*changed(50, 3, H[50, 2] + 0.4), "'joint3' jumps"),
     "beyond the limits": (NAMES, T, H + 2.0 * np.eye(7)[1], "'joint2' is"),
     "a gap": (NAMES, T + np.where(T > 2.0, 1.0, 0.0), H, "jumps in time: it moves"),

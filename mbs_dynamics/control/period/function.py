@@ -277,7 +277,7 @@ def period(
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
         asked_count=select(enables, 0.0, s.asked_count),
         settling=select(
-            enables | holds(r.settle) | (any_of(hit.joints) & floating),
+            enables | (new_loads & engaged) | (any_of(hit.joints) & floating),
             now + p.settle_time,
             select(stops & equal(doubt, checks.GRAVITY), now + damped, s.settling),
         ),

@@ -38,15 +38,11 @@ def with_environment(s: State, p: Settings, g: Any, now: Any, dt: Any, at_rest: 
     """
     new_loads, new_gravity = changes(p.loads, s.loads), changes(p.gravity, s.gravity)
     time = max(select(new_loads, p.loads_time, 0.0), select(new_gravity, p.gravity_time, 0.0))
-    lag = ramped(s.lag, 0.0, s.lag_end, now, dt)
-    lag = select(less(0.0, time), s.g - g, lag)
-    acts = less(abs(lag), NEVER) & ~at_rest
-    return s._replace(
-        gravity=p.gravity,
-        loads=p.loads,
-        lag=select(acts, lag, 0.0),
-        lag_end=select(at_rest, now, select(less(0.0, time), now + time, s.lag_end)),
-    )
+    begins = less(0.0, time)
+    end = select(at_rest, now, select(begins, now + time, s.lag_end))
+    lag = ramped(select(begins, s.g - g, s.lag), 0.0, end, now, dt)
+    finite = less(abs(lag), NEVER)
+    return s._replace(gravity=p.gravity, loads=p.loads, lag=select(finite, lag, 0.0), lag_end=end)
 
 
 def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:

@@ -372,8 +372,6 @@ class Request(NamedTuple):
     """Number of an action in ``transitions.py``."""
     sends: Number
     """1 if the command of the period is sent; 0: the period only judges, and the command stays."""
-    settle: Number
-    """1 starts the extra damping of an arm that is to come to rest."""
     doubt: Number
     """Number of a doubt in ``checks.py``. It applies if ``action`` is TRIP."""
     holder: Number

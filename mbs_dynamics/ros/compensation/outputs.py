@@ -149,21 +149,17 @@ def input_status(
     lifecycle: str, core: GravityCompensator, report: Report, now: float
 ) -> DiagnosticStatus:
     """Return the state of the input: rates, latencies and rejections."""
-    values: dict[str, object] = {
-        "lifecycle state": lifecycle,
-        **report.values,
-    }
+    values: dict[str, object] = {"lifecycle state": lifecycle, **report.values}
     if lifecycle not in ("inactive", "active"):
         return messages.status("input", f"not configured: {lifecycle}", values)
-    problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
+    problem, warnings = "", list[str]()
+    if core.arm is not None:
+        problem, warnings = core.arm.input_problem(now), core.arm.inactive_checks()
     if report.rejected:
-        unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
-    inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
-    if inactive:
-        values["inactive checks"] = inactive
-        unused = "; ".join(filter(None, (inactive, unused)))
+        last = report.values["last rejection"]
+        warnings.append(f"{report.rejected} joint_states not used: {last}")
     rate = f"{report.rate:.1f} Hz"
-    return messages.status("input", rate, values, warning=unused, error=problem)
+    return messages.status("input", rate, values, warning="; ".join(warnings), error=problem)
 
 
 def command_status(

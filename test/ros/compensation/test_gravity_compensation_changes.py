@@ -45,7 +45,7 @@ def test_changes_are_ramped(what):
     change, goal = CHANGES[what]
     change(bench)
     bench.run(0.25)
-    share = 0.25 / (1.0 if what == "payload" else 1.0 + PERIOD)  # it begins a period before
+    share = 0.25 / (1.0 + PERIOD)  # it begins a period before
     np.testing.assert_allclose(bench.torques[-1], G + share * (goal - G), atol=1e-9)
     bench.run(1.0)
     np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
