@@ -161,7 +161,7 @@ class CommonMasses:
         g, misfit = np.ones(k), float(start.misfit)
         changes = [(j, x) for j in np.flatnonzero(joints) for x in FACTORS]
         steps = np.array([np.where(np.arange(k) == j, x, 1.0) for j, x in changes])
-        for _ in range(2 * k):
+        for _ in range(2 * k if joints.any() else 0):
             misfits = self.fit(tau * (g * steps)[:, None, :]).misfit
             best = int(np.argmin(misfits))
             if misfits[best] > misfit - WORTH:
