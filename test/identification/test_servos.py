@@ -160,7 +160,7 @@ def test_goals_stay_within_limits():
     goals = arm.goals(q)
     assert goals.shape == (3, 5)
     assert (goals <= 1.9).all()
-    assert np.abs(goals - q).max() == 0.3
+    assert np.abs(goals - q).max() == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
