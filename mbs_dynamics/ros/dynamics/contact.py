@@ -47,8 +47,8 @@ class Contact:
     def update(self, robot: Robot, reading: Reading, results: Results) -> dict[str, Any]:
         """Process a state of the robot, and the results that were computed for it.
 
-        Return the external torques, with the names of their joints, and the tool wrench (6,), by
-        the names of their outputs, as far as they are known.
+        Return external torques (n,), NaN where they are unknown, and the tool wrench (6,), by the
+        names of their outputs, as far as they are known.
         """
         settings, observer = robot.settings, self._observer
         observer.gain, observer.longest = settings.observer_gain, settings.stale_timeout
@@ -68,7 +68,7 @@ class Contact:
         known = np.isfinite(residual)
         names = zip(robot.model.joint_names, known, strict=True)
         self.joints = tuple(name for name, there in names if there)
-        found: dict[str, Any] = {"external_torques": (self.joints, residual[known])}
+        found: dict[str, Any] = {"external_torques": residual}
         if "tool_jacobian" in results:
             wrench = tool_wrench(results["tool_jacobian"], residual, WRENCH_DAMPING)
             found["tool_wrench"], self.directions = wrench.W, f"{wrench.observed} of 6"
