@@ -10,7 +10,7 @@ import numpy as np
 
 from mbs_dynamics.control.contact import JUST_STARTED, MomentumObserver, tool_wrench
 from mbs_dynamics.control.joint_input import Reading
-from mbs_dynamics.ros.dynamics.robot import Results, Robot, momentum_of
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
 WRENCH_DAMPING = 0.05
 """Smaller singular values of the Jacobian (lengths in m) are damped in the tool wrench, so that it
@@ -19,12 +19,12 @@ stays finite where the arm is singular."""
 REST = 0.02
 """Speed in rad/s or m/s up to which a joint rests."""
 
-IDLE = 0.05
+IDLE = 0.2
 """Share of the gravity torques up to which the efforts of a resting robot hold no gravity."""
 
 NO_GRAVITY = (
-    "at rest the efforts hold no gravity: the external torques are gravity torques, and no "
-    "contact. Does the driver subtract gravity, does it not measure efforts, or do brakes hold the "
+    "at rest the efforts hold no gravity: the external torques are gravity torques. Does the "
+    "driver subtract gravity, does it not measure efforts, or do brakes or a support hold the "
     "robot?"
 )
 
@@ -54,9 +54,10 @@ class Contact:
         observer.gain, observer.longest = settings.observer_gain, settings.stale_timeout
         observer.friction = robot.friction
         if robot is not self._robot:
-            observer.adopt(robot.momentum)
+            observer.adopt(lambda q, qd: robot.evaluate(q, qd)["momentum"])
             self._robot = robot
-        observer.update(reading.stamp, reading.q, reading.qd, reading.tau, momentum_of(results))
+        state, momentum = (reading.q, reading.qd, reading.tau), results.get("momentum")
+        observer.update(reading.stamp, *state, momentum)
         why_not = "" if observer.why_not == JUST_STARTED else observer.why_not
         why_not = why_not or reading.why_no_effort
         topics = " and ".join(settings.observed)

@@ -50,13 +50,6 @@ Results = Mapping[str, Any]
 """Outputs of the kernel by name; without velocities only those that do not need them."""
 
 
-def momentum_of(results: Results) -> GeneralizedMomentum | None:
-    """Return the momentum for the observer; None if it does not run, or without velocities."""
-    if "momentum_p" not in results:
-        return None
-    return GeneralizedMomentum(results["momentum_p"], results["momentum_rate"])
-
-
 class Robot:
     """A model with the kernels that the settings ask for.
 
@@ -169,11 +162,16 @@ class Robot:
             q = np.concatenate([base.q, q])
             qd = None if qd is None else np.concatenate([base.qd, qd])
         rest = self._rest
-        values = self._computed(q, rest if qd is None else qd, rest)
+        state = q, rest if qd is None else qd, rest
+        outputs = self._kernel(*state[: self._takes], *self._of_model)
+        several = outputs if len(self._outputs) > 1 else (outputs,)
+        values: dict[str, Any] = dict(zip(self._outputs, several, strict=True))
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
         if "jacobian_0" in values:
             values["jacobians"] = [values[f"jacobian_{k}"] for k in range(len(self.bodies))]
+        if "momentum_p" in values:
+            values["momentum"] = GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
         if "kinetic_energy" in values:
             values["energy"] = np.array([values["kinetic_energy"], values["potential_energy"]])
         if base is not None:
@@ -182,22 +180,10 @@ class Robot:
                     values["base_wrench"], values[name] = values[name][:6], values[name][6:]
         return values
 
-    def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
-        """Return the momentum in a state; only if the observer runs."""
-        momentum = momentum_of(self._computed(q, qd, self._rest))
-        assert momentum is not None
-        return momentum
-
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
-
-    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
-        """Return the outputs of the kernel by name."""
-        outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
-        several = outputs if len(self._outputs) > 1 else (outputs,)
-        return dict(zip(self._outputs, several, strict=True))
 
 
 class ModelManager:

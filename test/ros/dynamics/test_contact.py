@@ -89,6 +89,7 @@ def test_efforts_that_hold_no_gravity_at_rest_are_named():
     rng = np.random.default_rng(1)
     for efforts in (
         lambda q, g: 0.0 * g,
+        lambda q, g: -0.1 * g,
         lambda q, g: 0.03 * np.abs(g).max() * rng.uniform(-1.0, 1.0, 7),
         lambda q, g: np.where(np.arange(7) < 4, 0.0, np.nan),
     ):
