@@ -18,6 +18,7 @@ def add_commands(commands: Any) -> None:
     command = command_on(commands, "tune-collision", _run, purpose, example)
     command.file("recording", "a motion without contact, with velocities and efforts")
     command.output("--out", "file of thresholds to write, .yaml")
+    command.output("--json", "write the results as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -27,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
     from mbs_dynamics.identification.preparation import prepared
 
     stretches, remarks = prepared(job.read(options.recording), job.model)
-    rows, notes = tune(job.model, [one.series for one in stretches])
+    rows, notes = tune(job.model, stretches)
     remark(*remarks, *notes)
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
     for name, row in rows.items():
