@@ -206,25 +206,12 @@ def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
     """Return the parameters in a YAML file that apply to a node, nested names joined by dots.
 
     ``node`` is the full name, such as ``/left/dynamics_node``. As for ROS, a key ``/**`` stands for
-    any number of names and ``/*`` for one. Raises ArgumentError for a file that cannot be read or
-    has nothing for this node.
+    any number of names and ``/*`` for one. Raises ArgumentError for a file that cannot be read.
     """
-    file = existing_file(argument, path)
-    try:
-        groups = parameter_groups(file)
-    except ArgumentError as error:
-        raise ArgumentError(f"{argument} names {error}") from error
-    matching = [values for name, values in groups if applies(name, node)]
-    if not matching:
-        names = ", ".join(name for name, _ in groups)
-        has = f"parameters of {names}" if names else "no key 'ros__parameters'"
-        raise ArgumentError(
-            f"{argument} names {str(file)!r}, which has {has}; must be a file with parameters of "
-            f"{node}, or of all nodes: '/**: {{ros__parameters: ...}}'"
-        )
     parameters: dict[str, Any] = {}
-    for values in matching:
-        parameters.update(flattened(values))
+    for name, values in parameter_groups(existing_file(argument, path)):
+        if applies(name, node):
+            parameters.update(flattened(values))
     return parameters
 
 

@@ -22,7 +22,6 @@ from launch.substitutions import (
 )
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.remap_rule_type import SomeRemapRules
 from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
 
 from mbs_dynamics.errors import ArgumentError
@@ -139,12 +138,12 @@ def node_of_robot(
     executable: str,
     *names: str,
     fixed: Mapping[str, Any] = {},
-    remappings: SomeRemapRules | None = None,
+    **options: Any,
 ) -> Sequence[Node]:
     """Return a node of this package with the description in ``urdf``.
 
     ``names`` are arguments that are parameters as well, see :func:`parameters`; ``fixed`` are
-    parameters that the launch file states.
+    parameters that the launch file states; ``options`` are further arguments of the node.
     """
     urdf = description(context)
     given = parameters(context, *names, "use_sim_time")
@@ -153,8 +152,8 @@ def node_of_robot(
         executable=executable,
         namespace=LaunchConfiguration("namespace"),
         parameters=[*given, *([fixed] if fixed else []), *described(urdf)],
-        remappings=remappings,
         output="screen",
+        **options,
     )
     return checked(context, [node])
 

@@ -87,8 +87,6 @@ class BaseNode(Node):
         """The latest answer of a service."""
         self._logged: dict[str, float] = {}
         """Time of the latest log line by kind."""
-        self._reminded: dict[str, str] = {}
-        """The latest reminder by kind."""
         self._refusals: dict[str, str] = {}
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = parameters.declare(self, self.interface.settings)
@@ -281,10 +279,7 @@ class BaseNode(Node):
         Call it once a second. A text that differs in numbers only is not logged again at once.
         """
         plain = re.sub(r"\d[\d.]*", "#", missing)
-        if not missing or plain != self._reminded.get(kind):
-            self._logged.pop(f"missing {kind}", None)
-        self._reminded[kind] = plain
-        if missing and self._is_due(f"missing {kind}", REMINDER_PERIOD):
+        if missing and self._is_due(f"{kind}: {plain}", REMINDER_PERIOD):
             self.get_logger().warning(shortened(missing, LONGEST_MESSAGE))
 
     def _remind_of_clock(self, publishes: bool = False) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbs_dynamics.control.contact import JUST_STARTED, MomentumObserver, tool_wrench
 from mbs_dynamics.control.joint_input import Reading
-from mbs_dynamics.ros.dynamics.robot import Results, Robot, momentum_of
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
 WRENCH_DAMPING = 0.05
 """Smaller singular values of the Jacobian (lengths in m) are damped in the tool wrench, so that it
@@ -19,12 +19,12 @@ stays finite where the arm is singular."""
 REST = 0.02
 """Speed in rad/s or m/s up to which a joint rests."""
 
-IDLE = 0.05
+IDLE = 0.2
 """Share of the gravity torques up to which the efforts of a resting robot hold no gravity."""
 
 NO_GRAVITY = (
-    "at rest the efforts hold no gravity: the external torques are gravity torques, and no "
-    "contact. Does the driver subtract gravity, does it not measure efforts, or do brakes hold the "
+    "at rest the efforts hold no gravity: the external torques are gravity torques. Does the "
+    "driver subtract gravity, does it not measure efforts, or do brakes or a support hold the "
     "robot?"
 )
 
@@ -47,16 +47,17 @@ class Contact:
     def update(self, robot: Robot, reading: Reading, results: Results) -> dict[str, Any]:
         """Process a state of the robot, and the results that were computed for it.
 
-        Return the external torques, with the names of their joints, and the tool wrench (6,), by
-        the names of their outputs, as far as they are known.
+        Return external torques (n,), NaN where they are unknown, and the tool wrench (6,), by the
+        names of their outputs, as far as they are known.
         """
         settings, observer = robot.settings, self._observer
         observer.gain, observer.longest = settings.observer_gain, settings.stale_timeout
         observer.friction = robot.friction
         if robot is not self._robot:
-            observer.adopt(robot.momentum)
+            observer.adopt(lambda q, qd: robot.evaluate(q, qd)["momentum"])
             self._robot = robot
-        observer.update(reading.stamp, reading.q, reading.qd, reading.tau, momentum_of(results))
+        state, momentum = (reading.q, reading.qd, reading.tau), results.get("momentum")
+        observer.update(reading.stamp, *state, momentum)
         why_not = "" if observer.why_not == JUST_STARTED else observer.why_not
         why_not = why_not or reading.why_no_effort
         topics = " and ".join(settings.observed)
@@ -68,7 +69,7 @@ class Contact:
         known = np.isfinite(residual)
         names = zip(robot.model.joint_names, known, strict=True)
         self.joints = tuple(name for name, there in names if there)
-        found: dict[str, Any] = {"external_torques": (self.joints, residual[known])}
+        found: dict[str, Any] = {"external_torques": residual}
         if "tool_jacobian" in results:
             wrench = tool_wrench(results["tool_jacobian"], residual, WRENCH_DAMPING)
             found["tool_wrench"], self.directions = wrench.W, f"{wrench.observed} of 6"

@@ -137,7 +137,7 @@ class FeedForward:
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Create the topics that the settings ask for in an active node, or destroy them."""
         topics: list[str] = []
-        if active and settings.asks(DESIRED):
+        if active and DESIRED in settings.publish:
             topics += [TORQUES, TRAJECTORY_TORQUES]
         if active and settings.servos_file:
             topics += [GOALS, TRAJECTORY_GOALS]

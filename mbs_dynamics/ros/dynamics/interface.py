@@ -141,7 +141,7 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         super().__post_init__()
         if self.representation not in CHOICES:
             raise UnknownRepresentationError(self.representation, CHOICES)
-        if self.representation == "mixed" and self.asks("twists"):
+        if self.representation == "mixed" and "twists" in self.publish:
             raise ArgumentError(
                 "representation mixed resolves angular velocity in the body's frame and linear "
                 "velocity in the root's, but a TwistStamped has one frame: choose another "
@@ -164,14 +164,10 @@ class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, R
         """The results that are published."""
         return tuple(one for one in OUTPUTS if one.asked(self))
 
-    def asks(self, name: str) -> bool:
-        """Return whether a result is published."""
-        return name in self.publish
-
     @property
     def answers_desired(self) -> bool:
         """Whether desired points and trajectories are answered."""
-        return self.asks(DESIRED) or bool(self.servos_file)
+        return DESIRED in self.publish or bool(self.servos_file)
 
     @cached_property
     def needing_velocity(self) -> tuple[str, ...]:

@@ -1,19 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The results that dynamics_node publishes for each state of a robot, one class for each.
+"""The results that dynamics_node publishes for each state of a robot, as a table.
 
-A class carries all facts of its output. The choices of the parameter ``publish``, topics, pages,
-kernel, publishers and diagnostics follow from :data:`OUTPUTS`. No ROS is needed, except by
-``message``.
+The choices of the parameter ``publish``, topics, pages, kernel, publishers and diagnostics follow
+from :data:`OUTPUTS`. The type of a message decides how it is formed, see ``publishers.py``. No ROS
+is needed.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.coordinates import velocity_names
@@ -23,50 +21,55 @@ if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
-WRENCH = "geometry_msgs/msg/WrenchStamped"
+TWIST, WRENCH = "geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/WrenchStamped"
+POINT = "geometry_msgs/msg/PointStamped"
 
 Algorithms = Mapping[str, Any]
 """Algorithms, or pairs of an algorithm and its options, by the names of their results."""
 
 
-class Output(ABC):
+def _root(robot: Robot, k: int) -> str:
+    return robot.root
+
+
+@dataclass(frozen=True)
+class Output:
     """A result that topics offer."""
 
-    name: ClassVar[str]
-    """As the parameter ``publish`` lists it."""
-    topic: ClassVar[str]
+    name: str
+    """As the parameter ``publish`` lists it, and as results of the kernel have it."""
+    topic: str
     """Name of the topic in ``~/``, with ``<body>`` or ``<joint>`` where there is one for each."""
-    type: ClassVar[str]
-    description: ClassVar[str]
-    default: ClassVar[bool] = False
+    type: str
+    description: str
+    algorithms: Callable[[Robot], Algorithms]
+    """Returns what the kernel of a robot must compute for it."""
+    frame: Callable[[Robot, int], str] = _root
+    """Returns the frame in which it is resolved, for the body or joint number k."""
+    labels: Callable[[Robot], Sequence[str]] | None = None
+    """Returns the label of each dimension of an array."""
+    parameter: str = "publish"
+    """The parameter that asks for it."""
+    default: bool = False
     """Whether it is published by default."""
-    fixed_base_only: ClassVar[bool] = False
-    needs_velocity: ClassVar[bool] = False
-    observed: ClassVar[bool] = False
+    fixed_base_only: bool = False
+    needs_velocity: bool = False
+    observed: bool = False
     """Whether the momentum observer estimates it, which needs efforts."""
 
     @property
     def condition(self) -> str:
         """The parameter that asks for it, in words."""
-        return f"{self.name} in publish"
+        return f"{self.name} in publish" if self.parameter == "publish" else self.parameter
 
     def asked(self, settings: DynamicsSettings) -> bool:
         """Return whether the settings ask for it."""
-        return self.name in settings.publish
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        """Return what the kernel of a robot must compute for it."""
-        return {}
-
-    @abstractmethod
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        """Return the message with a :meth:`value`, for the body or joint number ``k``."""
+        if self.parameter == "publish":
+            return self.name in settings.publish
+        return bool(getattr(settings, self.parameter))
 
     def value(self, results: Results, k: int) -> Any:
-        """Return what the message is to hold; None if there is nothing to publish.
-
-        By default it is the result of the same name, or its row k where each body has a topic.
-        """
+        """Return what message number ``k`` is to hold; None if there is nothing to publish."""
         result = results.get(self.name)
         return result if result is None or "<" not in self.topic else result[k]
 
@@ -76,235 +79,149 @@ def _recursion(function: Any, robot: Robot) -> Any:
     return function, {"representation": robot.settings.algorithm}
 
 
-class GravityTorques(Output):
-    """Gravity torques of the joints."""
+def gravity(robot: Robot) -> Algorithms:
+    """Return the gravity torques, by the name of their result."""
+    return {"gravity_torques": _recursion(mbs.gravity_torques, robot)}
 
-    name = topic = "gravity_torques"
-    type = EFFORTS
-    description = "Torques in N m or N that hold the robot against gravity."
-    default = True
 
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {self.name: _recursion(mbs.gravity_torques, robot)}
+def _bias(robot: Robot) -> Algorithms:
+    return {"bias_torques": _recursion(mbs.bias_torques, robot)}
 
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import joint_message
 
-        return joint_message(stamp, robot.joint_names, effort=value, frame_id=robot.frame())
+def _twists(robot: Robot) -> Algorithms:
+    representation = robot.settings.body_representation
+    return {"twists": (mbs.twists, {"bodies": robot.bodies, "representation": representation})}
 
 
-class BiasTorques(GravityTorques):
-    """Bias torques of the joints."""
+def _jacobians(robot: Robot) -> Algorithms:
+    representation = robot.settings.body_representation
+    return {
+        f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": representation})
+        for k, body in enumerate(robot.bodies)
+    }
 
-    name = topic = "bias_torques"
-    description = (
-        "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
-        "constant."
-    )
-    needs_velocity = True
 
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {self.name: _recursion(mbs.bias_torques, robot)}
+def _energies(robot: Robot) -> Algorithms:
+    kinetic = _recursion(mbs.kinetic_energy, robot)
+    return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
 
 
-class BaseWrench(Output):
-    """Wrench on a floating base, the first rows of the bias or gravity torques."""
+def _joint_wrenches(robot: Robot) -> Algorithms:
+    options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
+    return {"joint_wrenches": (mbs.joint_wrenches, options)}
 
-    name = topic = "base_wrench"
-    type = WRENCH
-    description = (
-        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
-        "~/gravity_torques, in N and N m."
-    )
-    condition = "floating_base"
 
-    def asked(self, settings: DynamicsSettings) -> bool:
-        return settings.floating_base
+def _momentum(robot: Robot) -> Algorithms:
+    return {"momentum": _recursion(mbs.generalized_momentum, robot)}
 
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
 
-        return wrench_message(stamp, robot.frame(robot.model.body_names[0]), value)
-
-
-class Twists(Output):
-    """Twists of the bodies."""
-
-    name = "twists"
-    topic = "twist/<body>"
-    type = "geometry_msgs/msg/TwistStamped"
-    description = "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id."
-    default = True
-    needs_velocity = True
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        rep = robot.settings.body_representation
-        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import twist_message
-
-        return twist_message(stamp, robot.frame(robot.twist_frame(robot.bodies[k])), value)
-
-
-class Jacobians(Output):
-    """Jacobians of the bodies."""
-
-    name = "jacobians"
-    topic = "jacobian/<body>"
-    type = ARRAY
-    description = "Jacobian J (6, n) row by row, linear part first: twist = J qd."
-    default = True
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        rep = robot.settings.body_representation
-        return {
-            f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
-            for k, body in enumerate(robot.bodies)
-        }
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import jacobian_message
-
-        names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
-        return jacobian_message(stamp, names, robot.bodies[k], rep, value)
-
-    def value(self, results: Results, k: int) -> Any:
-        return results.get(f"jacobian_{k}")
-
-
-class MassMatrix(Output):
-    """Mass matrix of the robot."""
-
-    name = topic = "mass_matrix"
-    type = ARRAY
-    description = "Mass matrix (n, n) row by row, in kg m^2, kg m or kg."
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {self.name: _recursion(mbs.mass_matrix, robot)}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import array_message
-
-        names = ",".join(velocity_names(robot.model.joints))
-        return array_message(stamp, value, (names, names))
-
-
-class CenterOfMass(Output):
-    """Centre of mass of the robot."""
-
-    name = topic = "center_of_mass"
-    type = "geometry_msgs/msg/PointStamped"
-    description = "Centre of mass of all moving bodies in m, in the frame of the root link."
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {self.name: mbs.center_of_mass}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import point_message
-
-        return point_message(stamp, robot.frame(), value)
-
-
-class Energy(Output):
-    """Energies of the robot."""
-
-    name = topic = "energy"
-    type = ARRAY
-    description = "Kinetic and potential energy in J."
-    needs_velocity = True
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        kinetic = _recursion(mbs.kinetic_energy, robot)
-        return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import array_message
-
-        return array_message(stamp, value, ("kinetic_J,potential_J",))
-
-    def value(self, results: Results, k: int) -> Any:
-        if "kinetic_energy" not in results:
-            return None
-        return np.array([results["kinetic_energy"], results["potential_energy"]], float)
-
-
-class JointWrenches(Output):
-    """Wrenches that joints transmit."""
-
-    name = "joint_wrenches"
-    topic = "joint_wrench/<joint>"
-    type = WRENCH
-    description = "Wrench that the joint transmits to the link beyond it, in N and N m."
-    condition = "joint_wrenches"
-    needs_velocity = True
-
-    def asked(self, settings: DynamicsSettings) -> bool:
-        return bool(settings.joint_wrenches)
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
-        return {self.name: (mbs.joint_wrenches, options)}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.wrench_links[k]), value)
-
-
-class ExternalTorques(Output):
-    """External torques, by the momentum observer: the joints where they are known, and values."""
-
-    name = topic = "external_torques"
-    type = EFFORTS
-    description = (
-        "Torques in N m or N that the surroundings exert on the joints. A momentum observer "
-        "estimates them from the efforts in joint_states."
-    )
-    fixed_base_only = True
-    needs_velocity = True
-    observed = True
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {"momentum": _recursion(mbs.generalized_momentum, robot)}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import joint_message
-
-        names, tau = value
-        return joint_message(stamp, names, effort=tau, frame_id=robot.frame())
-
-
-class ToolWrench(ExternalTorques):
-    """Wrench on the tool that explains the external torques."""
-
-    name = topic = "tool_wrench"
-    type = WRENCH
-    description = (
-        "Wrench on the first of bodies that explains the external torques, in N and N m. It needs "
-        "efforts in joint_states."
-    )
-
-    def algorithms(self, robot: Robot) -> Algorithms:
-        options = {"body": robot.bodies[0], "representation": "body_fixed"}
-        return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
-
-    def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import wrench_message
-
-        return wrench_message(stamp, robot.frame(robot.bodies[0]), value)
+def _momentum_and_jacobian(robot: Robot) -> Algorithms:
+    options = {"body": robot.bodies[0], "representation": "body_fixed"}
+    return {**_momentum(robot), "tool_jacobian": (mbs.jacobian, options)}
 
 
 OUTPUTS: tuple[Output, ...] = (
-    GravityTorques(),
-    BiasTorques(),
-    BaseWrench(),
-    Twists(),
-    Jacobians(),
-    MassMatrix(),
-    CenterOfMass(),
-    Energy(),
-    JointWrenches(),
-    ExternalTorques(),
-    ToolWrench(),
+    Output(
+        "gravity_torques",
+        "gravity_torques",
+        EFFORTS,
+        "Torques in N m or N that hold the robot against gravity.",
+        gravity,
+        default=True,
+    ),
+    Output(
+        "bias_torques",
+        "bias_torques",
+        EFFORTS,
+        "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
+        "constant.",
+        _bias,
+        default=True,
+        needs_velocity=True,
+    ),
+    Output(
+        "base_wrench",
+        "base_wrench",
+        WRENCH,
+        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
+        "~/gravity_torques, in N and N m.",
+        lambda robot: {},  # rows of the bias or gravity torques
+        frame=lambda robot, k: robot.model.body_names[0],
+        parameter="floating_base",
+    ),
+    Output(
+        "twists",
+        "twist/<body>",
+        TWIST,
+        "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
+        _twists,
+        frame=lambda robot, k: robot.twist_frame(robot.bodies[k]),
+        default=True,
+        needs_velocity=True,
+    ),
+    Output(
+        "jacobians",
+        "jacobian/<body>",
+        ARRAY,
+        "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
+        _jacobians,
+        default=True,
+    ),
+    Output(
+        "mass_matrix",
+        "mass_matrix",
+        ARRAY,
+        "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
+        lambda robot: {"mass_matrix": _recursion(mbs.mass_matrix, robot)},
+        labels=lambda robot: [",".join(velocity_names(robot.model.joints))] * 2,
+    ),
+    Output(
+        "center_of_mass",
+        "center_of_mass",
+        POINT,
+        "Centre of mass of all moving bodies in m, in the frame of the root link.",
+        lambda robot: {"center_of_mass": mbs.center_of_mass},
+    ),
+    Output(
+        "energy",
+        "energy",
+        ARRAY,
+        "Kinetic and potential energy in J.",
+        _energies,
+        labels=lambda robot: ["kinetic_J,potential_J"],
+        needs_velocity=True,
+    ),
+    Output(
+        "joint_wrenches",
+        "joint_wrench/<joint>",
+        WRENCH,
+        "Wrench that the joint transmits to the link beyond it, in N and N m.",
+        _joint_wrenches,
+        frame=lambda robot, k: robot.wrench_links[k],
+        parameter="joint_wrenches",
+        needs_velocity=True,
+    ),
+    Output(
+        "external_torques",
+        "external_torques",
+        EFFORTS,
+        "Torques in N m or N that the surroundings exert on the joints. A momentum observer "
+        "estimates them from the efforts in joint_states.",
+        _momentum,
+        fixed_base_only=True,
+        needs_velocity=True,
+        observed=True,
+    ),
+    Output(
+        "tool_wrench",
+        "tool_wrench",
+        WRENCH,
+        "Wrench on the first of bodies that explains the external torques, in N and N m. It needs "
+        "efforts in joint_states.",
+        _momentum_and_jacobian,
+        frame=lambda robot, k: robot.bodies[0],
+        fixed_base_only=True,
+        needs_velocity=True,
+        observed=True,
+    ),
 )

@@ -1,18 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of dynamics_node."""
+"""Publishers and messages of dynamics_node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 
-from mbs_dynamics.ros.dynamics.outputs import Output
+from mbs_dynamics.model.coordinates import velocity_names
+from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.dynamics.outputs import EFFORTS, POINT, TWIST, WRENCH, Output
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
-from mbs_dynamics.ros.messages import topic_names
 
 
 class Outputs:
@@ -40,7 +42,7 @@ class Outputs:
             if publisher.get_subscription_count():
                 value = one.value(results, k)
                 if value is not None:
-                    publisher.publish(one.message(stamp, self._robot, k, value))
+                    publisher.publish(message_of(one, k, value, self._robot, stamp))
 
     def clear(self) -> None:
         """Destroy all publishers."""
@@ -48,11 +50,30 @@ class Outputs:
             self._node.destroy_publisher(self._publishers.popitem()[1])
 
 
+def message_of(one: Output, k: int, value: Any, robot: Robot, stamp: Time) -> Any:
+    """Return the message of an output with a value, for the body or joint number ``k``."""
+    frame = robot.settings.frame_prefix + one.frame(robot, k)
+    if one.type == TWIST:
+        return messages.twist_message(stamp, frame, value)
+    if one.type == WRENCH:
+        return messages.wrench_message(stamp, frame, value)
+    if one.type == POINT:
+        return messages.point_message(stamp, frame, value)
+    if one.type == EFFORTS:  # of the joints where they are known
+        known = np.isfinite(value)
+        names = [name for name, there in zip(robot.joint_names, known, strict=True) if there]
+        return messages.joint_message(stamp, names, effort=value[known], frame_id=frame)
+    if one.labels is None:
+        columns, by = velocity_names(robot.model.joints), robot.settings.body_representation
+        return messages.jacobian_message(stamp, columns, robot.bodies[k], by, value)
+    return messages.array_message(stamp, value, one.labels(robot))
+
+
 def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
     """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
     owners = {
-        "<body>": topic_names(robot.bodies).values(),
-        "<joint>": topic_names(robot.settings.joint_wrenches, "joint").values(),
+        "<body>": messages.topic_names(robot.bodies).values(),
+        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
     }
     for one in robot.settings.asked:
         group, _, placeholder = one.topic.partition("/")

@@ -37,7 +37,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.outputs import GravityTorques
+from mbs_dynamics.ros.dynamics.outputs import gravity
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -50,13 +50,6 @@ Results = Mapping[str, Any]
 """Outputs of the kernel by name; without velocities only those that do not need them."""
 
 
-def momentum_of(results: Results) -> GeneralizedMomentum | None:
-    """Return the momentum for the observer; None if it does not run, or without velocities."""
-    if "momentum_p" not in results:
-        return None
-    return GeneralizedMomentum(results["momentum_p"], results["momentum_rate"])
-
-
 class Robot:
     """A model with the kernels that the settings ask for.
 
@@ -65,9 +58,9 @@ class Robot:
     """
 
     def __init__(self, model: Model, settings: DynamicsSettings) -> None:
-        self.model = model
-        self.settings = settings
-        self.bodies = settings.bodies or tools(model)
+        self.model: Model = model
+        self.settings: DynamicsSettings = settings
+        self.bodies: tuple[str, ...] = settings.bodies or tools(model)
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         for body in self.bodies:
@@ -84,7 +77,7 @@ class Robot:
                 self.servos = PositionArm.read(settings.servos_file, model)
             except ArgumentError as error:
                 raise ArgumentError(f"servos_file: {error}") from error
-        self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
+        self.wrench_links: list[str] = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
@@ -102,7 +95,7 @@ class Robot:
 
     def _compile(self) -> None:
         # gravity is in it always: no kernel is empty, and resting efforts are compared with it
-        self.algorithms: dict[str, Any] = {**GravityTorques().algorithms(self)}
+        self.algorithms: dict[str, Any] = {**gravity(self)}
         """The algorithms in the kernel, by the names of their results."""
         for one in self.settings.asked:
             self.algorithms.update(one.algorithms(self))
@@ -114,7 +107,7 @@ class Robot:
         self._takes = sum(name in inputs for name in ("q", "qd", "qdd"))
         self._outputs = [port.name for port in self._kernel.outputs]
         resting = [one for one in self.settings.asked if not one.needs_velocity]
-        still = {name for one in (GravityTorques(), *resting) for name in one.algorithms(self)}
+        still = {name for one in resting for name in one.algorithms(self)} | {*gravity(self)}
         self._moving = set(self._outputs) - still
 
     def _bind(self) -> None:
@@ -153,10 +146,6 @@ class Robot:
         ground = (self.model.frames[name] for name in fixed_links(self.model))
         return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
-    def frame(self, link: str = "") -> str:
-        """Return the frame of TF of a link, by default of the root."""
-        return self.settings.frame_prefix + (link or self.root)
-
     def twist_frame(self, body: str) -> str:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
@@ -173,31 +162,28 @@ class Robot:
             q = np.concatenate([base.q, q])
             qd = None if qd is None else np.concatenate([base.qd, qd])
         rest = self._rest
-        values = self._computed(q, rest if qd is None else qd, rest)
+        state = q, rest if qd is None else qd, rest
+        outputs = self._kernel(*state[: self._takes], *self._of_model)
+        several = outputs if len(self._outputs) > 1 else (outputs,)
+        values: dict[str, Any] = dict(zip(self._outputs, several, strict=True))
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
+        if "jacobian_0" in values:
+            values["jacobians"] = [values[f"jacobian_{k}"] for k in range(len(self.bodies))]
+        if "momentum_p" in values:
+            values["momentum"] = GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
+        if "kinetic_energy" in values:
+            values["energy"] = np.array([values["kinetic_energy"], values["potential_energy"]])
         if base is not None:
             for name in ("gravity_torques", "bias_torques"):  # the wrench is that of the latter
                 if name in values:
                     values["base_wrench"], values[name] = values[name][:6], values[name][6:]
         return values
 
-    def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
-        """Return the momentum in a state; only if the observer runs."""
-        momentum = momentum_of(self._computed(q, qd, self._rest))
-        assert momentum is not None
-        return momentum
-
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
-
-    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
-        """Return the outputs of the kernel by name."""
-        outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
-        several = outputs if len(self._outputs) > 1 else (outputs,)
-        return dict(zip(self._outputs, several, strict=True))
 
 
 class ModelManager:

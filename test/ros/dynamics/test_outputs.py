@@ -64,7 +64,7 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     group, _, placeholder = one.topic.partition("/")
     topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
     assert sorted(node.topics) == sorted(topics)
-    torques = ("joint2", "joint5"), np.ones(2)
+    torques = np.where(np.isin(MODEL.joint_names, ["joint2", "joint5"]), 1.0, np.nan)
     contact = {"external_torques": torques, "tool_wrench": np.arange(6.0)}
     for qd, known in ((QD, True), (None, one.observed or not one.needs_velocity)):
         node.sent.clear()
