@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, read_thresholds, threshold_settings
+from mbs_dynamics.control.collision import Collision, thresholds_of
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
@@ -46,6 +47,7 @@ from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.yaml_files import parsed_yaml
 
 UNVERIFIED = (
     "nothing has shown yet that the torques are right: they grow slowly while the arm stays still"
@@ -93,7 +95,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings = settings
         file = settings.collision_file
-        self._thresholds = threshold_settings(model, read_thresholds(file, model)) if file else {}
+        self._thresholds = parsed_yaml(file, partial(thresholds_of, model)) if file else None
         self.loads = link_loads(model)
         """The loads in force, or towards which the present ones change."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -64,7 +64,7 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
-    thresholds: Mapping[str, FloatArray] = {},
+    thresholds: FloatArray | None = None,
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -72,8 +72,8 @@ def period_settings(
 
     ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
     (nb, 10), inertial parameters of each body, are the goals of their ramps. ``stiffness``,
-    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` are the
-    settings of collisions by name, (n,) each; without them none is detected. No law but gravity
+    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` (2, n)
+    are those of collisions, impact first; without them none is detected. No law but gravity
     compensation exerts torques.
     """
     n, own = model.n, list(joints)
@@ -90,6 +90,7 @@ def period_settings(
     timeout[own] = given.stale_timeout
     for name in given.fixed:
         timeout[model.joint_names.index(name)] = math.inf
+    impact, sustained = np.full((2, n), NEVER) if thresholds is None else thresholds
     coulomb = [
         model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
     ]
@@ -114,9 +115,10 @@ def period_settings(
         effort_check=EFFORT_CHECKS[given.effort_check],
         effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
-        collides=float(bool(thresholds)),
+        collides=float(thresholds is not None),
         on_collision=ON_COLLISION[given.on_collision],
-        **{**collisions.unwatched(n), **thresholds},
+        impact_threshold=impact,
+        sustained_threshold=sustained,
         watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
