@@ -27,8 +27,8 @@ def _run(options: argparse.Namespace) -> int:
     from mbs_dynamics.identification.preparation import prepared
 
     stretches, remarks = prepared(job.read(options.recording), job.model)
-    rows, still = tune(job.model, [one.series for one in stretches])
-    remark(*remarks, *(f"{name} did not move: it is not watched" for name in still))
+    rows = tune(job.model, [one.series for one in stretches])
+    remark(*remarks)
     text = "# Thresholds of collisions, in N m or N\n" + yaml_text({"joints": rows})
     print(text, end="")
     write_json(options.json, **rows)

@@ -25,24 +25,15 @@ KINDS = ("impact", "sustained")
 MARGINS = 1.9, 2.0
 """Ratios of thresholds to the largest torques of the recording, for errors in other postures."""
 
-LEAST = 1e-3
-"""Smallest threshold, in N m or N."""
-
 SHORTEST, MOVED = 10.0, 0.1
 """Shortest motion for tuning in s, and smallest one in rad or m of a joint that is watched."""
 
 UNEXPLAINED = 0.7
 """Largest unexplained share of the torques; more means that the recording is of another robot."""
 
-DAMPING = 0.1
-"""Smaller singular values are damped in the estimated wrench; see :func:`tool_wrench`."""
-
 
 def thresholds_of(model: Model, table: Any) -> FloatArray:
-    """Return the thresholds (2, n) in the table of a file; joints without them have NEVER.
-
-    Raises ArgumentError, or UnknownNameError, for other tables.
-    """
+    """Return the thresholds (2, n) in the table of a file, or NEVER. Raises MbsError."""
     check_keys("the file", table, ("joints",))
     check_keys("joints", table["joints"], (), model.joint_names)
     thresholds = np.full((2, model.n), NEVER)
@@ -53,21 +44,19 @@ def thresholds_of(model: Model, table: Any) -> FloatArray:
     return thresholds
 
 
-def tune(model: Model, stretches: Sequence[Any]) -> tuple[dict[str, dict[str, float]], list[str]]:
-    """Return thresholds by joint from recordings of free motion, and joints that did not move.
+def tune(model: Model, stretches: Sequence[Any]) -> dict[str, dict[str, float]]:
+    """Return thresholds by joint, of those that move, from recordings of free motion.
 
-    A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
-    units, as recordings do. Thresholds are a margin above all external torques. Joints that do not
-    move are not watched. Raises ArgumentError for recordings without velocities, of another robot,
-    or with less than SHORTEST of motion.
+    A stretch is a TimeSeries, or part of one. Thresholds are a margin above all external torques.
+    Raises ArgumentError for recordings without velocities, of another robot, or too short ones.
     """
     joints = stretches[0].joints
     moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > MOVED
     seconds = sum(float(each.t[-1] - each.t[0]) for each in stretches)
     if seconds < SHORTEST or not moved.any():
         raise ArgumentError(
-            f"the recording has {seconds:.3g} s of motion, in which {int(moved.sum())} of "
-            f"{listed(joints)} move by {MOVED:g} rad or m; must be at least {SHORTEST:g} s"
+            f"the recording has {seconds:.3g} s, in which {int(moved.sum())} of {listed(joints)} "
+            f"move by {MOVED:g} rad or m; must be at least {SHORTEST:g} s of motion"
         )
     torques = np.concatenate([external_torques(model, each) for each in stretches])
     tau = np.concatenate([each.tau for each in stretches])
@@ -77,20 +66,16 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[dict[str, dict[str, fl
             f"the description leaves {100.0 * unexplained:.0f} % of the torques unexplained; valid "
             f"is at most {100.0 * UNEXPLAINED:.0f} %. Is the recording of another robot?"
         )
-    thresholds = np.maximum(np.array(MARGINS)[:, None] * np.abs(torques).max(axis=0), LEAST)
-    rows = {
+    thresholds = np.array(MARGINS)[:, None] * np.abs(torques).max(axis=0)
+    return {
         name: {kind: float(f"{x:.4g}") for kind, x in zip(KINDS, thresholds[:, k], strict=True)}
         for k, name in enumerate(joints)
         if moved[k]
     }
-    return rows, [name for name in joints if name not in rows]
 
 
 def external_torques(model: Model, part: Any) -> FloatArray:
-    """Return impact and sustained torques (N, 2, k) after settling, as the period computes them.
-
-    Joints that are not among those of the stretch ``part`` are at rest.
-    """
+    """Return impact and sustained torques (N, 2, k) after settling. Other joints are at rest."""
     places = [coordinate_of(model, name) for name in part.joints]
     q, qd, tau = np.zeros((3, len(part.t), model.n))
     q[:, places], qd[:, places], tau[:, places] = part.q, part.qd, part.tau
@@ -100,8 +85,7 @@ def external_torques(model: Model, part: Any) -> FloatArray:
     momentum, rate = mbs.generalized_momentum(model, q, qd)
     rate = rate + tau + collisions.resistance(model, qd)
     watched, rows = np.isin(np.arange(model.n), places), []
-    s = State(*[np.full(model.n, np.nan)] * len(State._fields))
-    s = s._replace(collided=-1.0, contact_time=0.0)
+    s = State(*[np.full(model.n, np.nan)] * len(State._fields))._replace(contact_time=0.0)
     for k, elapsed in enumerate(np.diff(part.t, prepend=np.nan)):
         s = collisions.with_contact(s, watched, elapsed, momentum[k], rate[k])
         if s.contact_time >= collisions.SETTLING:
@@ -120,9 +104,7 @@ class Collision(NamedTuple):
     """(n,) external torques in N m or N; 0 at joints that are not watched."""
     link: str
     wrench: FloatArray
-    """(6,) estimate of the wrench on this link in its frame, moment first, in N m and N.
-
-    It grows for some 30 ms after the detection."""
+    """(6,) estimated wrench on this link in its frame, moment first. It grows for some 30 ms."""
 
 
 def collision_of(s: State, p: Settings, model: Model) -> Collision:
@@ -131,6 +113,6 @@ def collision_of(s: State, p: Settings, model: Model) -> Collision:
     kinds = (collisions.impact_of(s), p.impact_threshold), (s.sustained, p.sustained_threshold)
     torques, _ = max(kinds, key=lambda kind: abs(kind[0][k]) / kind[1][k])
     J = mbs.jacobian(model, np.array(s.trusted), link, representation="body_fixed")
-    W = tool_wrench(J[:, watched], torques[watched], DAMPING).W
+    W = tool_wrench(J[:, watched], torques[watched]).W
     stamp = int(1e9 * float(np.max(s.stamp[np.asarray(p.commanded) > 0.0])))
     return Collision(model.joint_names[k], stamp, np.where(watched, torques, 0.0), link, W)

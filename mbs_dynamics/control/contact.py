@@ -138,7 +138,7 @@ class ToolWrench(NamedTuple):
     """The smallest of six singular values of the Jacobian, lengths in m; 0 with fewer joints."""
 
 
-def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrench:
+def tool_wrench(J: FloatArray, torques: FloatArray, damping: float = 0.1) -> ToolWrench:
     """Return the least-squares solution W of J^T W = ``torques``.
 
     J (6, n) is the Jacobian of the link on which the wrench acts, torques (n,) in N m and N; joints

@@ -156,7 +156,7 @@ def test_external_torques_start_anew_after_a_pause_and_without_an_effort():
 
     def times(watched):
         s = State(*[np.full(7, np.nan)] * len(State._fields))
-        s, found = s._replace(collided=-1.0, contact_time=0.0), []
+        s, found = s._replace(contact_time=0.0), []
         for k, elapsed in enumerate(np.diff(t, prepend=np.nan)):
             s = with_contact(s, watched, elapsed, p[k], rate[k] + tau[k])
             found.append(s.contact_time)

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collisions of an arm with its surroundings, from the efforts of its joints.
 
-The momentum observer of ``contact.py`` and a second low-pass filter, which suppresses the noise of
-velocities, give the external torques. Errors of masses and friction change steadily as the arm
-moves; two high-pass filters remove them. Two torques of each joint are compared with thresholds:
-the sustained torque, and the impact, which is its sudden change.
+The momentum observer of ``contact.py`` and a low-pass filter give the external torques. Two
+high-pass filters remove errors of masses and friction, which change steadily as the arm moves. Two
+torques of each joint have thresholds: the sustained torque, and its sudden change, the impact.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ YIELDING_SHARE = 0.25
 """Share of the velocity limits up to which an arm goes along with a contact."""
 
 GAIN = 100.0
-"""Gain of the observer and of the low-pass filter behind it, in 1/s. A step of torque is seen to a
-half after 17 ms."""
+"""Gain of the observer and of the low-pass filter behind it, in 1/s: half a step after 17 ms."""
 
 DRIFT = 0.1
 """Time constant in s of the two high-pass filters. An impact is faster."""
@@ -45,19 +43,17 @@ LONGEST = 0.1
 
 
 class Hit(NamedTuple):
-    """A collision that begins, each (n,)."""
+    """Conditions that a torque exceeds its threshold most, torques and thresholds, (n,) each."""
 
     joints: Any
-    """Conditions that its torque exceeds its threshold most, of all joints."""
     torque: Any
     threshold: Any
 
 
 def resistance(model: Model, qd: Any) -> Any:
-    """Return the torques (n,) of friction and damping that the description of a robot states.
+    """Return the torques (n,) of :meth:`~mbs_dynamics.integrate.JointForces.resistance`.
 
-    They are those of :meth:`~mbs_dynamics.integrate.JointForces.resistance`, with the hyperbolic
-    tangent by Lambert's fraction, within 1.4e-3.
+    The hyperbolic tangent is Lambert's fraction, within 1.4e-3.
     """
     of_joints = JointForces.of(model)
     x = clipped(qd / FRICTION_SPEED, -3.6, 3.6)
@@ -70,11 +66,10 @@ def with_contact(s: State, watched: Any, elapsed: Any, momentum: Any, rate: Any)
     """Return the state with the external torques ``elapsed`` s after those before.
 
     ``momentum`` and its ``rate`` without external torques (n,) are of now. If the torque of a joint
-    that is ``watched`` (n,) is unknown, all are. The drift does not change after a collision.
-    Filters are solved by implicit Euler steps, which are stable for any time.
+    that is ``watched`` (n,) is unknown, all are. Filters are solved by implicit Euler steps, which
+    are stable for any time.
     """
-    decay = 1.0 / (1.0 + GAIN * elapsed)
-    slow = select(less_equal(0.0, s.collided), 1.0, 1.0 / (1.0 + elapsed / DRIFT))
+    decay, slow = 1.0 / (1.0 + GAIN * elapsed), 1.0 / (1.0 + elapsed / DRIFT)
     change, mean_rate = (momentum - s.momentum) / elapsed, 0.5 * (rate + s.momentum_rate)
     r, first = residual_after(s.residual, change, mean_rate, decay), isnan(s.residual)
     sustained = select(first, r, r + decay * (s.sustained - r))
@@ -116,11 +111,11 @@ def hit(s: State, p: Settings, engaged: Any) -> Hit:
 
 def with_collision(s: State, p: Settings, found: Hit, now: Any) -> State:
     """Return the state with a collision, if one begins."""
-    begins = any_of(found.joints)
-    until = select(equal(p.on_collision, YIELD), now + YIELDING, -np.inf)
+    begins, yields = any_of(found.joints), equal(p.on_collision, YIELD)
+    joint, _, _ = first_of(*found)
     return s._replace(
-        collided=select(begins, first_of(found.joints, *found[1:])[0], s.collided),
-        yields_until=select(begins, until, s.yields_until),
+        collided=select(begins, joint, s.collided),
+        yields_until=select(begins & yields, now + YIELDING, s.yields_until),
     )
 
 
@@ -143,10 +138,7 @@ def floats(s: State, p: Settings) -> Any:
 
 
 def yielding(s: State, p: Settings, qd: Any, now: Any) -> Any:
-    """Return the torques (n,) of an arm that yields to a contact: impacts beyond thresholds.
-
-    They fade as it moves.
-    """
+    """Return the torques (n,) of an arm that yields: impacts beyond thresholds, while slow."""
     impact = impact_of(s)
     beyond = max(abs(impact) - p.impact_threshold, 0.0)
     along = max(1.0 - abs(qd) / (YIELDING_SHARE * p.fastest), 0.0)
