@@ -100,7 +100,7 @@ class Fit(NamedTuple):
 
     def __str__(self) -> str:
         bias, mass, com = self.calibration
-        tool = f"{mass:.3f} kg, centre of mass {com.round(3)} m" if mass else "no tool"
+        tool = f"{mass:.3f} kg, centre of mass {com.round(3) + 0.0} m" if mass else "no tool"
         moments, forces = (np.linalg.norm(x, axis=1) for x in np.split(self.residuals, 2, axis=1))
         return (
             f"{tool}; bias {bias[3:].round(2)} N, {bias[:3].round(3)} N m; residual of "
