@@ -55,7 +55,8 @@ class ForceSensor:
         self.poses: list[tuple[FloatArray, FloatArray]] = []
         """Gravity (3,) in the sensor's axes and reading (6,) of each pose."""
         self._pose, self._moved, self._moved_at = np.eye(4), 0, -math.inf
-        """The latest pose of the sensor, its stamp and its time."""
+        self._stamp, self._read_at = 0, -math.inf
+        """The latest pose of the sensor, its stamp and time; stamp and time of the latest reading."""
         self._still: deque[tuple[float, FloatArray, FloatArray]] = deque()
         """Times, readings and poses of the latest STILL s, the newest last."""
         self._fade, self._faded_from = np.zeros(6), -math.inf
@@ -70,10 +71,13 @@ class ForceSensor:
     def read(self, W: ArrayLike, stamp: int, now: float) -> FloatArray | Rejection:
         """Return the wrench (6,) on the tool by a reading W (6,), or the reason for its absence."""
         W = np.asarray(W, dtype=float)
+        if stamp and stamp <= self._stamp and now - self._read_at < STALE_TIMEOUT:
+            return Rejection("old_stamp", "the stamp is not after that of the latest reading")
         wrong = self._rejection(W, stamp, now)
         if wrong is not None:
             self._still.clear()
             return wrong
+        self._stamp, self._read_at = stamp, now
         self._still.append((now, W, self._pose))
         while now - self._still[0][0] > STILL:
             self._still.popleft()

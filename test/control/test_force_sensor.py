@@ -299,6 +299,8 @@ def test_zero_and_fit_change_the_output_without_a_jump():
     [
         ("not_finite", {"W": [0, 0, 0, 0, 0, math.nan]}),
         ("not_finite", {"W": [0, 0, 0, 0, 1e10, 0]}),
+        ("old_stamp", {"ahead": 0.0}),
+        ("old_stamp", {"ahead": -0.001}),
         ("stamps_apart", {"ahead": 0.11}),
         ("no_pose", {"wait": 0.6}),
     ],
@@ -313,8 +315,9 @@ def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
     answer = bench.sensor.read(given, stamp, now)
     assert isinstance(answer, Rejection)
     assert answer.kind == kind
-    with pytest.raises(ArgumentError):
-        bench.sensor.take_pose(now)
+    if kind != "old_stamp":
+        with pytest.raises(ArgumentError):
+            bench.sensor.take_pose(now)
     np.testing.assert_allclose(bench.read(q, good), 0.0, atol=1e-10)  # it goes on
     bench.ahead -= 50 * 10**9  # after a pause a recording is played again
     np.testing.assert_allclose(bench.read(q, good, 0.6), 0.0, atol=1e-10)
