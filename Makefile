@@ -15,6 +15,8 @@ PARALLEL = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist workste
 
 # Nodes and commands in processes of their own import compiled modules, whatever the shell asks for.
 unexport PYTHONDONTWRITEBYTECODE
+# Waiting threads of OpenBLAS take the cores from other processes: small matrices then take 10 times as long.
+export OPENBLAS_NUM_THREADS := 1
 
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \

@@ -207,7 +207,6 @@ REFERENCES: dict[str, dict[str, Calls]] = {
         "the target jumps by some 0.5 m": [("target_pose", "base_link", 0.4, 0.0, 0.6)],
         "the target is NaN": [("target_pose", "base_link", NAN, 0.0, 0.6)],
         "the target is in an unknown frame": [("target_pose", "elsewhere", 0.4, 0.0, 0.6)],
-        "the target is out of reach": [("target_pose", "base_link", 9.0, 0.0, 0.6)],
     },
 }
 """Events of references, by mode."""

@@ -35,7 +35,6 @@ from mbs_dynamics.identification import (  # noqa: E402
     identify_payload,
 )
 from mbs_dynamics.identification.estimation import base_estimate  # noqa: E402
-from mbs_dynamics.identification.preparation import Stretch  # noqa: E402
 from mbs_dynamics.identification.signals import cutoff_of, filtered  # noqa: E402
 from mbs_dynamics.identification.torque_model import TorqueModel  # noqa: E402
 from mbs_dynamics.timeseries import TimeSeries  # noqa: E402
@@ -108,11 +107,10 @@ def trials() -> Table:
     inside, all_inside, worst = 0, [], 0.0
     for seed in range(TRIALS):
         recording = recorded(100 + seed, noise=0.02)
-        stretch = Stretch(recording)
-        cutoff = cutoff_of([stretch])
+        cutoff = cutoff_of([recording])
         torque_model = TorqueModel(wrong(seed), JOINTS, 0.05)
         base = base_estimate(
-            torque_model, [torque_model.equations(filtered(stretch, cutoff), cutoff)]
+            torque_model, [torque_model.equations(filtered(recording, cutoff), cutoff)]
         )
         shares = np.abs(base.values - base.combination @ truth) / base.deviations
         all_inside.append(float((shares < 3.0).mean()))

@@ -47,7 +47,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|numpy|pathlib|os|casadi)\..*"),
     (
         "py:.*",
-        r"mbs_dynamics\.(algorithms|bridges|compiler|control|identification|integrate|model|representation|view)"
+        r"mbs_dynamics\.(algorithms|bridges|calibration|compiler|control|identification|integrate|model|representation|view)"
         r"\.[\w.]*\.[A-Z]\w*",
     ),
 ]

@@ -77,17 +77,16 @@ def pose(
     dark: bool,
 ) -> tuple[Page, Posing]:
     """Return a page with controls."""
-    code = f"mbs.Model.from_urdf({urdf.name!r})"
-    options = PageOptions(urdf, layers=layers, model_code=code, dark=dark)
+    options = PageOptions(urdf, layers=layers, dark=dark)
     served = Page(mbs.Model.from_urdf(urdf), options)
     return served, Posing(served, np.array(q), np.array(qd))
 
 
-def swing(share: float) -> TimeSeries:
-    """Return a motion of arm7 that starts at rest and holds a share of gravity, with damping."""
+def swing() -> TimeSeries:
+    """Return a motion of arm7 that starts at rest and holds 0.4 of gravity, with damping."""
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     hold = mbs.compile(mbs.gravity_torques, arm)
-    law = lambda t, q, qd: share * hold(q) - 0.2 * qd  # noqa: E731
+    law = lambda t, q, qd: 0.4 * hold(q) - 0.2 * qd  # noqa: E731
     return simulate(arm, POSTURE, duration=1.5, control=law).series
 
 
@@ -110,7 +109,7 @@ def robot(picture: Callable[..., None], dark: bool) -> None:
 
 def twist(picture: Callable[..., None], dark: bool) -> None:
     """The twist of a UR5 in its four representations."""
-    layers = ["torques", "joint axes", "twist", "velocity and force ellipsoids"]
+    layers = ["torques", "joint axes", "twist"]
     q, qd = [0.0, -1.2, 1.5, -0.8, 0.0, 0.0], [1.0, 0.0, 0.7, 0.0, 0.5, 0.0]
     served, posing = pose(example_robot(UR5), q, qd, layers, dark)
     with shown(served, posing) as page:
@@ -129,10 +128,10 @@ def humanoid(picture: Callable[..., None], dark: bool) -> None:
 
 
 def motion(picture: Callable[..., None], dark: bool) -> None:
-    """A motion with its trace and plots, and a second motion as its ghost."""
+    """A motion with the trace of the tool."""
     urdf = robot_path("arm7")
     served = Page(mbs.Model.from_urdf(urdf), PageOptions(urdf, dark=dark))
-    playback = Playback(served, swing(0.4), ghost=swing(0.8))
+    playback = Playback(served, swing())
     playback.seek(0.45)
     with shown(served, playback) as page:
         picture(page, "view_motion")
@@ -154,26 +153,36 @@ def film(path: Path, dark: bool) -> None:
 
 
 GALLERY = {
-    "ur5": (UR5, ["torques"]),
-    "panda": ("panda_description/urdf/panda.urdf", ["torques", "joint axes"]),
-    "g1": (G1, ["torques"]),
-    "go2": ("go2_description/urdf/go2.urdf", ["torques"]),
-    "allegro": ("allegro_hand_description/urdf/allegro_left_hand.urdf", ["body frames"]),
-    "talos": ("talos_data/robots/talos_reduced.urdf", ["inertia ellipsoids", "centres of mass"]),
+    "ur5": (UR5, ["torques"], {1: -1.2, 2: 1.5, 3: -0.8}),
+    "panda": (
+        "panda_description/urdf/panda.urdf",
+        ["torques", "joint axes"],
+        {1: 0.6, 3: -1.6, 5: 2.2},
+    ),
+    "g1": (G1, ["torques"], {}),
+    "go2": ("go2_description/urdf/go2.urdf", ["torques"], {}),
+    "allegro": ("allegro_hand_description/urdf/allegro_left_hand.urdf", ["body frames"], {}),
+    "talos": (
+        "talos_data/robots/talos_reduced.urdf",
+        ["inertia ellipsoids", "centres of mass"],
+        {},
+    ),
 }
-"""Robots of the front page, and the layers that are drawn."""
+"""Robots of the front page, the layers that are drawn, and positions in rad by coordinate."""
 
 
 def gallery(folder: Path, dark: bool) -> None:
     """Six robots without the panel."""
-    for name, (file, layers) in GALLERY.items():
+    for name, (file, layers, positions) in GALLERY.items():
         urdf = example_robot(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
             model = mbs.Model.from_urdf(urdf)
         served = Page(model, PageOptions(urdf, layers=layers, port=0, dark=dark))
         served.cameras.panel = False
-        with shown(served, Posing(served)):
+        q = model.neutral(within_limits=True)
+        q[list(positions)] = list(positions.values())
+        with shown(served, Posing(served, q)):
             client = next(iter(served.server.get_clients().values()))
             imageio.v3.imwrite(folder / f"view_{name}.png", rendered(served, client, 400, 640))
         print(f"wrote {folder / name}")

@@ -6,7 +6,7 @@ ros2 launch mbs_dynamics dynamics.launch.py urdf:=arm.urdf.xacro xacro_args:="do
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import OpaqueFunction
 
 from mbs_dynamics.ros import launching
 
@@ -16,18 +16,12 @@ def nodes(context):
 
 
 def generate_launch_description():
-    default = launching.installed("config", "dynamics.yaml")
+    about = "Representation of twists and Jacobians. Empty: as in params_file."
     return LaunchDescription(
         [
-            launching.NAMESPACE,
-            *launching.parameter_arguments("dynamics_node", default=default),
-            *launching.ROBOT_ARGUMENTS,
-            DeclareLaunchArgument(
-                "representation",
-                default_value="",
-                description="Representation of twists and Jacobians. Empty: as in params_file.",
-            ),
-            launching.ALGORITHM,
+            *launching.parameter_arguments("dynamics_node", file="dynamics.yaml"),
+            *launching.robot_arguments(),
+            *launching.arguments(representation=about, algorithm=launching.ALGORITHM),
             OpaqueFunction(function=nodes),
         ]
     )

@@ -16,29 +16,25 @@ from mbs_dynamics.ros import launching
 
 def nodes(context):
     controlled = [LaunchConfiguration("controller"), "/joint_trajectory"]
+    topics = [
+        ("~/desired_trajectory", LaunchConfiguration("trajectories")),
+        ("~/desired_trajectory_torques", controlled),
+    ]
     return launching.node_of_robot(
         context,
         "dynamics_node",
         "algorithm",
         fixed={"publish": ["desired_torques"]},
-        remappings=[
-            ("~/desired_trajectory", LaunchConfiguration("trajectories")),
-            ("~/desired_trajectory_torques", controlled),
-        ],
+        remappings=topics,
     )
 
 
 def generate_launch_description():
-    default = launching.installed("config", "dynamics.yaml")
     return LaunchDescription(
         [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the node, of the controller and of the topics.",
-            ),
-            *launching.parameter_arguments("dynamics_node", default=default),
-            *launching.ROBOT_ARGUMENTS,
+            *launching.parameter_arguments("dynamics_node", file="dynamics.yaml"),
+            *launching.robot_arguments(),
+            *launching.arguments(algorithm=launching.ALGORITHM),
             DeclareLaunchArgument(
                 "trajectories",
                 default_value="planned_trajectory",
@@ -49,7 +45,6 @@ def generate_launch_description():
                 default_value="joint_trajectory_controller",
                 description="Controller that receives them with efforts.",
             ),
-            launching.ALGORITHM,
             OpaqueFunction(function=nodes),
         ]
     )

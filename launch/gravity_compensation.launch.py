@@ -10,22 +10,21 @@ from launch.actions import OpaqueFunction
 
 from mbs_dynamics.ros import launching
 
+NODE = "gravity_compensation_node"
+
 
 def nodes(context):
-    return launching.node_of_robot(
-        context, "gravity_compensation_node", "command_topic", "algorithm"
-    )
+    return launching.node_of_robot(context, NODE, "command_topic", "algorithm")
 
 
 def generate_launch_description():
-    default = launching.installed("config", "gravity_compensation.yaml")
     return LaunchDescription(
         [
-            launching.NAMESPACE,
-            *launching.parameter_arguments("gravity_compensation_node", default=default),
-            *launching.ROBOT_ARGUMENTS,
-            launching.COMMAND_TOPIC,
-            launching.ALGORITHM,
+            *launching.parameter_arguments(NODE, file="gravity_compensation.yaml"),
+            *launching.robot_arguments(),
+            *launching.arguments(
+                command_topic=launching.COMMAND_TOPIC, algorithm=launching.ALGORITHM
+            ),
             launching.UDP,
             OpaqueFunction(function=nodes),
         ]

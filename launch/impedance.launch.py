@@ -10,20 +10,21 @@ from launch.actions import OpaqueFunction
 
 from mbs_dynamics.ros import launching
 
+NODE = "impedance_control_node"
+
 
 def nodes(context):
-    return launching.node_of_robot(context, "impedance_control_node", "command_topic", "algorithm")
+    return launching.node_of_robot(context, NODE, "command_topic", "algorithm")
 
 
 def generate_launch_description():
-    default = launching.installed("config", "impedance_control.yaml")
     return LaunchDescription(
         [
-            launching.NAMESPACE,
-            *launching.parameter_arguments("impedance_control_node", default=default),
-            *launching.ROBOT_ARGUMENTS,
-            launching.COMMAND_TOPIC,
-            launching.ALGORITHM,
+            *launching.parameter_arguments(NODE, file="impedance_control.yaml"),
+            *launching.robot_arguments(),
+            *launching.arguments(
+                command_topic=launching.COMMAND_TOPIC, algorithm=launching.ALGORITHM
+            ),
             launching.UDP,
             OpaqueFunction(function=nodes),
         ]

@@ -12,8 +12,9 @@ The parameters of a real arm are rehearsed by gravity_compensation_params_file:=
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
-from launch.substitutions import LaunchConfiguration
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics import inverse_mass_matrix
 from mbs_dynamics.resources import robot_path
@@ -22,6 +23,7 @@ from mbs_dynamics.ros.interface import read_parameters
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import initial_state
+from mbs_dynamics.yaml_files import read_yaml
 
 PREFIXES = {
     "gravity_compensation_node": "gravity_compensation_",
@@ -63,9 +65,9 @@ def nodes(context):
     joints = {"joints": list(model.joint_names), "command_topic": COMMANDS}
     real = {name: commanded[name] for name in joints if name in commanded}
     simulated = [*launching.described(urdf), launching.typed(joints | real)]
-    positions = launching.numbers(context, "initial_positions")
+    positions = launching.value(context, "initial_positions")
     if positions:
-        simulated.append({"initial_positions": positions})
+        simulated.append({"initial_positions": [float(x) for x in read_yaml(positions)]})
     if launching.value(context, "use_sim_time"):
         simulated.append({"publish_clock": launching.asked(context, "use_sim_time")})
     own = launching.parameters(context, "algorithm")
@@ -88,12 +90,17 @@ def nodes(context):
     if launching.asked(context, "teaching"):
         given = launching.parameters(context, "use_sim_time", prefix="teaching_")
         started.append(node("teaching_node", given))
-    rviz = launching.asked(context, "rviz")
+    rviz, space = launching.asked(context, "rviz"), LaunchConfiguration("namespace")
     if rviz or launching.asked(context, "robot_state_publisher"):
-        started.append(launching.state_publisher(context, urdf))
+        given = launching.described(urdf)
+        if launching.value(context, "use_sim_time"):
+            given.append({"use_sim_time": launching.asked(context, "use_sim_time")})
+        publisher = "robot_state_publisher"
+        started.append(
+            Node(package=publisher, executable=publisher, namespace=space, parameters=given)
+        )
     if rviz:
-        file = launching.installed("config", "mbs_dynamics.rviz")
-        space = LaunchConfiguration("namespace")
+        file = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config/mbs_dynamics.rviz"])
         started.append(
             Node(package="rviz2", executable="rviz2", namespace=space, arguments=["-d", file])
         )
@@ -121,21 +128,21 @@ def stiffnesses(model):
 
 def generate_launch_description():
     arguments = [
-        *launching.parameter_arguments(
-            "simulator_node", default=launching.installed("config", "simulation.yaml")
+        *launching.parameter_arguments("simulator_node", file="simulation.yaml"),
+        *launching.robot_arguments(),
+        *launching.arguments(
+            initial_positions='Posture at the start, "[0, -1.2, 1.5]", rad or m.',
+            algorithm=launching.ALGORITHM,
         ),
-        *launching.ROBOT_ARGUMENTS,
-        launching.ALGORITHM,
     ]
     for executable, prefix in PREFIXES.items():
         arguments += launching.parameter_arguments(executable, prefix)
     for name, default, about in (
-        ("namespace", "", "Namespace of the nodes and of all their topics."),
-        ("initial_positions", "", 'Posture at the start, "[0, -1.2, 1.5]", rad or m.'),
         ("gravity_compensation", "true", "Start gravity_compensation_node, which is disabled."),
         ("impedance", "false", "Start impedance_control_node in its place."),
         ("dynamics", "true", "Start dynamics_node, with energy and external torques."),
         ("teaching", "false", "Start teaching_node, which records and plays motions."),
+        ("robot_state_publisher", "false", "Start robot_state_publisher for this robot."),
         ("rviz", "false", "Start RViz and robot_state_publisher."),
     ):
         arguments.append(DeclareLaunchArgument(name, default_value=default, description=about))

@@ -6,34 +6,27 @@ ros2 launch mbs_dynamics wrench_compensation.launch.py sensor_frame:=tool0
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import OpaqueFunction
 
 from mbs_dynamics.ros import launching
 
+NODE = "wrench_compensation_node"
+ABOUT = {
+    "sensor_frame": "Link of the force-torque sensor. Empty: as in params_file.",
+    "calibration_file": "YAML file of bias and tool. Empty: as in params_file.",
+}
+
 
 def nodes(context):
-    return launching.node_of_robot(
-        context, "wrench_compensation_node", "sensor_frame", "calibration_file"
-    )
+    return launching.node_of_robot(context, NODE, *ABOUT)
 
 
 def generate_launch_description():
-    default = launching.installed("config", "wrench_compensation.yaml")
     return LaunchDescription(
         [
-            launching.NAMESPACE,
-            *launching.parameter_arguments("wrench_compensation_node", default=default),
-            *launching.ROBOT_ARGUMENTS,
-            DeclareLaunchArgument(
-                "sensor_frame",
-                default_value="",
-                description="Link of the force-torque sensor. Empty: as in params_file.",
-            ),
-            DeclareLaunchArgument(
-                "calibration_file",
-                default_value="",
-                description="YAML file of bias and tool. Empty: as in params_file.",
-            ),
+            *launching.parameter_arguments(NODE, file="wrench_compensation.yaml"),
+            *launching.robot_arguments(),
+            *launching.arguments(**ABOUT),
             OpaqueFunction(function=nodes),
         ]
     )

@@ -54,8 +54,8 @@ def test_links_of_pages_lead_to_files():
 
 @pytest.mark.parametrize(
     "module",
-    ["", ".bridges.casadi", ".bridges.sympy", ".closed_form", ".control", ".identification",
-     ".integrate", ".timeseries", ".view"],
+    ["", ".bridges.casadi", ".bridges.sympy", ".calibration", ".closed_form", ".control",
+     ".identification", ".integrate", ".timeseries", ".view"],
 )  # fmt: skip
 def test_every_public_name_is_in_the_reference(module):
     module = f"mbs_dynamics{module}"

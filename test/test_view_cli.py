@@ -50,9 +50,8 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
     says = {
         (): "give a robot, or --ros for a live one",
         (two_links, "--motion", motion, "--port", 0): "no joint",
-        ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.png"): "--write must end in .html",
-        ("arm7", "--package-path", tmp_path / "no"): "no folder",
+        ("arm7", "--package-path", tmp_path / "no"): "there is no file",
         ("arm7", "--port", 99999): "the port must be 0 to 65535; got 99999",
         ("arm7", "--layers", "shadows", "--port", 0): "no layer 'shadows'",
         ("arm7", "--q", "elbow=1", "--port", 0): "no joint 'elbow'",

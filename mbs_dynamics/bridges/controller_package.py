@@ -232,7 +232,6 @@ def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any
         largest_turn=LARGEST_TURN,
         never=NEVER,
         overload=kinds.index("overload"),
-        latched=kinds.index("latched"),
         standard_gravity=math.hypot(*STANDARD_GRAVITY),
         gravity_tolerance=GRAVITY_TOLERANCE,
         largest_load=LARGEST_LOAD,

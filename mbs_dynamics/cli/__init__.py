@@ -24,20 +24,6 @@ from mbs_dynamics.cli import (
 )
 from mbs_dynamics.cli.options import check_files
 
-TOPICS = (
-    info,
-    view,
-    simulate,
-    identify,
-    tune_collision,
-    excite,
-    calibrate,
-    teaching,
-    replay,
-    export,
-)
-"""Files of subcommands, in the order of the help text."""
-
 
 def command_line() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
@@ -48,7 +34,8 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=mbs.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for topic in TOPICS:
+    topics = (info, view, simulate, identify, tune_collision, excite, calibrate, teaching)
+    for topic in (*topics, replay, export):  # in the order of the help text
         topic.add_commands(commands)
     return parser
 

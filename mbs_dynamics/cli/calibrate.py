@@ -12,17 +12,15 @@ import numpy as np
 
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.identify import Job
-from mbs_dynamics.cli.options import Command, Pair, by_name, remark, write_json, write_text
+from mbs_dynamics.cli.options import Command, recording_in, remark, write_text
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
-from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.yaml_files import read_yaml_file
 
 TIP = "calibrated tip"
 """Name of the frame at --offset from the link."""
-
-SIGNS = {"1": 1, "+1": 1, "-1": -1}
 
 
 def add_commands(commands: Any) -> None:
@@ -35,8 +33,6 @@ def add_commands(commands: Any) -> None:
     command.add("--tip", "link that touches, is measured, or holds", required=True)
     text = "place of the tip in the frame of the link, m (default: its origin)"
     command.add("--offset", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
-    text = "the point that was touched, m, in the frame of the root link, if it is known"
-    command.add("--point", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "poses of the link were measured: columns x, y, z, qx, qy, qz, qw, in the root link"
     command.flag("--measured", text)
     text = "poses of a marker on the link were measured by a fixed camera at an unknown place"
@@ -44,7 +40,6 @@ def add_commands(commands: Any) -> None:
     command.add("--holds", "link of another arm that the link of --tip held in all postures")
     command.flag("--placements", "find the placements of links as well, from many postures")
     command.output("--out", "URDF to write")
-    command.output("--json", "write the results as JSON")
     command.reading()
 
     purpose = "find signs and units of motors from still poses of an arm"
@@ -53,50 +48,45 @@ def add_commands(commands: Any) -> None:
     command.robot()
     command.file(
         "poses",
-        "table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
-        "effort_<joint or motor>, and command_<joint or motor> if torques were commanded",
+        ".csv with a row for each pose: q_<joint>, and effort_<joint> in the unit of the drive, or "
+        "raw_effort_<joint> as in the log of a guarded arm",
     )
-    text = "other names of columns, such as angle1=q_joint1 current1=effort_joint1"
-    command.pairs("--columns", text, str, "NAME=MEANING", named=True)
     command.output("--out", "table of motors to write, .yaml", required=True)
-    text = "table of motors to start from, .yaml: names, units and gains"
+    text = "table of motors to start from, .yaml: signs, units and gains"
     command.file("--motors", text)
-    text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
-    kind = Pair(SIGNS.__getitem__, "JOINT=1 or JOINT=-1", named=True)
-    command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
+    command.reading()
     command.gravity()
     command.part()
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    asked = {"--point": options.point, "--measured": options.measured or options.camera,
-             "--holds": options.holds}  # fmt: skip
-    several = [name for name, value in asked.items() if value]
-    if len(several) > 1:
-        raise ArgumentError(f"{' and '.join(several)} exclude each other; give one of them")
-    job, tip = Job(options), options.tip
-    identification, model = job.identification, job.model
+    measured = options.measured or options.camera
+    if measured and options.holds:
+        raise ArgumentError("--measured or --camera, and --holds exclude each other")
+    job, tip, placements = Job(options), options.tip, options.placements
+    from mbs_dynamics import calibration
+
+    model = job.model
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
     postures = job.read(options.postures, timed=False)
-    places: dict[str, bool] = {"placements": options.placements}
-    if options.measured or options.camera:
-        camera = options.camera
-        result = identification.calibrate_poses(model, postures, tip, camera=camera, **places)
+    if measured:
+        result = calibration.calibrate_poses(
+            model, postures, tip, camera=options.camera, placements=placements
+        )
     elif options.holds:
-        result = identification.calibrate_hold(model, postures, options.holds, tip, **places)
+        result = calibration.calibrate_hold(
+            model, postures, options.holds, tip, placements=placements
+        )
     else:
-        point = options.point
-        result = identification.calibrate_touches(model, postures, tip, point=point, **places)
+        result = calibration.calibrate_touches(model, postures, tip, placements=placements)
     _print(result)
-    shown = ("zeros", "deviations", "unobservable", "before", "after", "outliers")
-    write_json(options.json, **{name: getattr(result, name) for name in shown})
     if not result.better:
         text = "the description fits the postures as well: no URDF is written"
         remark(text, kind="mbs-dynamics")
         return 1
     if options.out is not None:
-        job.write_urdf(identification.calibrated_urdf(job.urdf, result))
+        job.write_urdf(calibration.calibrated_urdf(job.urdf, result))
     return 0
 
 
@@ -119,17 +109,17 @@ def _print(result: Any) -> None:
 
 def _calibrate_motors(options: argparse.Namespace) -> int:
     model = Description(options).model()
-    start = None if options.motors is None else Motors.read(options.motors, model)
-    columns = by_name("--columns", options.columns)
-    poses = read_poses(options.poses, model, start, columns)
-    signs = by_name("--signs", options.signs)
-    calibration = calibrate(model, poses, start=start, signs=signs)
+    start: dict[str, Any] = {}
+    if options.motors is not None:
+        Motors.read(options.motors, model)  # raises for an invalid table
+        start = read_yaml_file(options.motors)
+    poses = recording_in(options.poses, options, timed=False)
+    calibration = calibrate(model, poses, start=start)
     remark(*calibration.notes)
     print(f"{calibration.poses} different poses")
-    print(f"{'joint':24}{'sign':>5}{'zero':>11}{'feedback per N m':>26}{'command per N m':>20}")
+    print(f"{'joint':24}{'sign':>5}{'feedback per N m':>26}")
     for one in calibration.joints:
-        feedback = f"{one.feedback:.4g} +- {100.0 * one.feedback_error:.1f} %"
-        print(f"{one.joint:24}{one.sign:5d}{one.zero:11.4g}{feedback:>26}{one.command:20.4g}")
+        print(f"{one.joint:24}{one.sign:5d}{one.feedback:18.4g} +- {100.0 * one.error:.1f} %")
     for name, why in calibration.unseen.items():
         print(f"{name}: {why}")
     if not calibration.joints:

@@ -15,7 +15,8 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.mjcf import UNSUPPORTED, is_mjcf
 from mbs_dynamics.output_files import expanded, missing_file
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.ros.robot_description import read_robot
+from mbs_dynamics.view import PageOptions
 
 
 class Description:
@@ -23,8 +24,7 @@ class Description:
 
     def __init__(self, options: argparse.Namespace) -> None:
         """Find the file, and expand a .xacro. Raises ArgumentError if there is no such file."""
-        name, self._xacro_args = options.robot, options.xacro_args
-        path = expanded(name)
+        name, path = options.robot, expanded(options.robot)
         is_name = not path.exists() and "/" not in name and "." not in name
         self.path = robot_path(name) if is_name else path
         if not self.path.exists():
@@ -32,8 +32,8 @@ class Description:
         self.is_mjcf = is_mjcf(self.path)
         self.source: Path | str = self.path
         """The path, or the text of the URDF from a .xacro."""
-        if self.path.suffix == ".xacro" or self._xacro_args:
-            self.source = read_robot("the robot", str(self.path), self._xacro_args)
+        if self.path.suffix == ".xacro" or options.xacro_args:
+            self.source = read_robot("the robot", str(self.path), options.xacro_args)
         given = {name: getattr(options, name, None) for name in ("root", "tip", "floating_base")}
         self._part = {name: value for name, value in given.items() if value}
         self._gravity = getattr(options, "gravity", None)
@@ -66,14 +66,7 @@ class Description:
         """Return the model for display: a tree, without elements that close loops."""
         return self.model(leave_out=UNSUPPORTED)
 
-    @property
-    def code(self) -> str:
-        """A Python expression for the model."""
-        source: Any = repr(str(self.path))
-        if self.is_mjcf:
-            return f"mbs.Model.from_mjcf({source})"
-        if self.path.suffix == ".xacro":
-            given = split_arguments("xacro_args", self._xacro_args)
-            source = f"xacro.process_file({source}, mappings={given}).toxml()"
-        chain = "".join(f", {name}={x!r}" for name, x in self._part.items())
-        return f"mbs.Model.from_urdf({source}{chain})"
+    def page(self, options: argparse.Namespace, **more: Any) -> PageOptions:
+        """Return the options of a page of the robot; ``more`` are options besides the port."""
+        folders = [*getattr(options, "package_path", ()), *self.path.absolute().parents]
+        return PageOptions(self.source, packages=folders, port=options.port, **more)

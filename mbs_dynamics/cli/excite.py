@@ -32,7 +32,6 @@ def add_commands(commands: Any) -> None:
         ("--velocity", "largest share of the velocity limits", 0.5),
         ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 3.0),
         ("--torque", "largest share of the effort limits", 0.8),
-        ("--seed", "seed of the random search", 0),
     )
     text = "box in which the origin of a frame stays, m, in the frame of the root link"
     form = "FRAME:xmin,xmax,ymin,ymax,zmin,zmax"
@@ -55,7 +54,6 @@ def _excite(options: argparse.Namespace) -> int:
             options.duration,
             limits=limits,
             rate=options.rate,
-            seed=options.seed,
             progress=lambda share: progress.update(100.0 * share),
         )
     excitation.motion.write(options.out)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -42,6 +41,7 @@ def add_commands(commands: Any) -> None:
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
     command.output("--out", text)
     command.output("--report", "report to write, .html")
+    command.output("--json", "write the results as JSON")
     text = "gains of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
@@ -58,6 +58,7 @@ def add_commands(commands: Any) -> None:
     purpose = "compare the torques of a description with measured ones"
     command = command_on(commands, "validate", _validate, purpose, "arm.urdf run.csv")
     command.file("recording", MOTION_DATA)
+    command.output("--json", "write the results as JSON")
 
     purpose, example = "identify masses from a few still poses", "arm.urdf poses.csv --out new.urdf"
     command = command_on(commands, "identify-static", _identify_static, purpose, example)
@@ -77,7 +78,6 @@ def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -
     command = Command(commands, name, run, purpose, example)
     command.robot()
     command.gravity()
-    command.output("--json", "write the results as JSON")
     command.reading()
     return command
 
@@ -121,8 +121,7 @@ class Job:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    job, gains = Job(options), by_name("--gains", options.gains)
-    identification, model = job.identification, job.model
+    job = Job(options)
     recordings = [job.read(file) for file in options.recordings]
     of_servos = all(one.tau is None and one.goal is not None for one in recordings)
     others = OF_TORQUES if of_servos else OF_SERVOS
@@ -130,9 +129,13 @@ def _identify(options: argparse.Namespace) -> int:
     if ignored:
         kind = "goals and no torques" if of_servos else "torques"
         raise ArgumentError(f"{', '.join(ignored)} cannot be used with recordings of {kind}")
-    if of_servos:
-        return _identify_servos(job, recordings)
-    validation = job.read(options.validate)
+    return _identify_servos(job, recordings) if of_servos else _identify_torques(job, recordings)
+
+
+def _identify_torques(job: Job, recordings: list[Any]) -> int:
+    options, identification, model = job.options, job.identification, job.model
+    recordings += [] if options.validate is None else [job.read(options.validate)]
+    gains = by_name("--gains", options.gains)
     if options.fit_gains:
         fitted = identification.fitted_gains(model, recordings[0], known=gains)
         listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
@@ -140,16 +143,14 @@ def _identify(options: argparse.Namespace) -> int:
         gains = fitted | gains
     if gains:
         recordings = [identification.with_gains(one, model, gains) for one in recordings]
-        validation = (
-            None if validation is None else identification.with_gains(validation, model, gains)
-        )
+    validation = None if options.validate is None else recordings.pop()
     with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
         result = identification.identify(
             model, recordings, validation, progress=lambda share: progress.update(100.0 * share)
         )
     remark(*result.notes)
     _print_errors(result.errors)
-    _print_joints(result)
+    _print_table("joint", result.joint_parameters)
     base = result.base
     print(
         f"the data show {base.rank} of {len(base.values)} combinations of parameters, with a "
@@ -180,7 +181,7 @@ def _identify(options: argparse.Namespace) -> int:
     return 0
 
 
-def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
+def _identify_servos(job: Job, recordings: list[Any]) -> int:
     """Identify position servos, which report goals and no torques."""
     options, identification = job.options, job.identification
     loaded = job.read(options.loaded)
@@ -190,13 +191,20 @@ def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
         job.model, recordings, loaded, link=options.link or "", mass=options.mass, com=options.com
     )
     remark(*result.notes)
-    terms = {"stiffness": "stiffness", "deviation": "+- %", "damping": "damping",
-             "friction": "friction", "delay": "delay s", "error": "error %"}  # fmt: skip
-    print(f"{'servo':24}" + "".join(f"{title:>12}" for title in terms.values()))
-    for joint, servo in result.servos.items():
-        percent = {"deviation": 100.0 * servo.deviation, "error": 100.0 * servo.error}
-        row = {term: percent.get(term, getattr(servo, term)) for term in terms}
-        print(f"{joint:24}" + "".join(f"{value:12.4g}" for value in row.values()))
+    _print_table(
+        "servo",
+        {
+            joint: {
+                "stiffness": servo.stiffness,
+                "+- %": 100.0 * servo.deviation,
+                "damping": servo.damping,
+                "friction": servo.friction,
+                "delay s": servo.delay,
+                "error %": 100.0 * servo.error,
+            }
+            for joint, servo in result.servos.items()
+        },
+    )
     estimate = result.identification
     if estimate is None:
         print("the masses of the description set the scale; --loaded finds the true one")
@@ -210,13 +218,11 @@ def _identify_servos(job: Job, recordings: Sequence[Any]) -> int:
     )
     if estimate is not None and job.refused(estimate):
         return 1
+    urdf = identification.servo_urdf(job.urdf, result)
     if options.out is not None:
-        job.write_urdf(
-            identification.servo_urdf(job.urdf, result), identification.servo_yaml(result)
-        )
+        job.write_urdf(urdf, identification.servo_yaml(result))
     if options.mjcf is not None:
-        urdf = identification.servo_urdf(job.urdf, result).decode()
-        write_text(options.mjcf, identification.servo_mjcf(urdf, job.model, result))
+        write_text(options.mjcf, identification.servo_mjcf(urdf.decode(), job.model, result))
     return 0
 
 
@@ -239,14 +245,6 @@ def _identify_static(options: argparse.Namespace) -> int:
     print("the most informative next pose:")
     for joint, value in result.next_pose.items():
         print(f"  {joint:24} {value:9.4f}")
-    write_json(
-        options.json,
-        relative_error=asdict(estimate.errors),
-        consistent=estimate.consistent,
-        poses=result.poses,
-        next_pose=result.next_pose,
-        masses=estimate.masses,
-    )
     if job.refused(estimate):
         return 1
     if options.out is not None:
@@ -268,17 +266,6 @@ def _identify_payload(options: argparse.Namespace) -> int:
         f"{100.0 * load.error:.2f} % with it"
     )
     remark(*load.notes)
-    write_json(
-        options.json,
-        link=load.link,
-        mass=float(load.inertia.mass),
-        mass_deviation=load.mass_deviation,
-        com=com.tolist(),
-        com_deviation=spread.tolist(),
-        inertia_at_com=load.inertia.tensor_at_com.tolist(),
-        relative_error={"with": load.error, "without": load.error_without},
-        notes=list(load.notes),
-    )
     if not load.better:
         text = "the load does not explain the torques: do not announce it to a node"
         remark(text, kind="mbs-dynamics")
@@ -297,10 +284,9 @@ def _print_errors(errors: Any, compared: str = "on held-out data") -> None:
             print(f"  {name.replace('_', ' '):26} {100.0 * value:8.2f} %")
 
 
-def _print_joints(result: Any) -> None:
-    parameters = result.joint_parameters
-    titles = {"coulomb": "Coulomb", "inertia": "motor inertia"}
-    terms = list(next(iter(parameters.values())))
-    print(f"{'joint':24}" + "".join(f"{titles.get(term, term):>15}" for term in terms))
-    for joint, values in parameters.items():
-        print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
+def _print_table(first: str, rows: dict[str, dict[str, float]]) -> None:
+    """Print values by joint and title."""
+    titles = next(iter(rows.values()))
+    print(f"{first:24}" + "".join(f"{title:>12}" for title in titles))
+    for joint, values in rows.items():
+        print(f"{joint:24}" + "".join(f"{value:12.4g}" for value in values.values()))

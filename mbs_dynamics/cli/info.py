@@ -13,9 +13,8 @@ from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import Command
 from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.errors import shortened
-from mbs_dynamics.model.body import GROUND, preorder
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import warnings_about
-from mbs_dynamics.model.text import size
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
@@ -33,13 +32,13 @@ def add_commands(commands: Any) -> None:
     count = Command(commands, "count", _count, purpose, "--sizes 6 7")
     count.robot(nargs="?")
     text = "numbers of joints of the chains that are counted without a robot (default: 6 10 14)"
-    count.add("--sizes", text, type=_size, nargs="+", default=[6, 10, 14], metavar="N")
+    sizes = range(1, 101)  # counting more joints takes long
+    count.add("--sizes", text, type=int, choices=sizes, nargs="+", default=[6, 10, 14], metavar="N")
 
 
 def _info(options: argparse.Namespace) -> int:
     model = Description(options).drawn()
-    for line in _described(model):
-        print(line)
+    print("\n".join(_described(model)))
     backend = default_backend()
     print(f"\nKernels: back end {backend}, called through {call_mechanism(backend)}")
     return 0
@@ -59,74 +58,34 @@ def _count(options: argparse.Namespace) -> int:
     return 0
 
 
-def _size(text: str) -> int:
-    """Return a number of joints, limited so that counting ends in reasonable time."""
-    if not (text.isdecimal() and 1 <= int(text) <= 100):
-        raise argparse.ArgumentTypeError(f"must be a number of joints from 1 to 100; got {text!r}")
-    return int(text)
-
-
 def _described(model: mbs.Model) -> Iterable[str]:
-    mass = sum(body.inertia.mass for body in model.bodies)
-    yield (
-        f"{model.name}: {size(model.nq, model.n)}, {model.nb} moving bodies, "
-        f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
-    )
-    yield from ("", "Tree")
-    yield from _table(
-        ["body", "joint", "type", "axis", "mass kg", "centre of mass m", "merged links"],
-        list(_tree_rows(model)),
-    )
-    yield from ("", "Joints (SI units: rad, m, N m, N)")
-    yield from _table(
-        ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
-        list(_joint_rows(model)),
-    )
+    names = model.body_names
+    yield str(model)
+    yield f"{sum(body.inertia.mass for body in model.bodies):.6g} kg in motion"
+    yield from ("", "Centres of mass of the bodies, and joints (SI units: m, rad, N m, N)")
+    header = ["body", "centre of mass", "joint", "velocity", "effort", "damping", "friction"]
+    yield from _table(header, _joint_rows(model))
+    frames = [
+        f"{frame.name}, fixed to {'ground' if frame.body == GROUND else names[frame.body]}"
+        for frame in model.frames.values()
+        if frame.name not in names
+    ]
     notes = [str(each) for each in model.diagnostics if each.severity == "note"]
-    for title, messages in (("Warnings", warnings_about(model)), ("Notes", notes)):
-        if messages:
-            yield from ("", title, *(f"  {each}" for each in messages))
+    sections = ("Frames", frames), ("Warnings", warnings_about(model)), ("Notes", notes)
+    for title, lines in sections:
+        if lines:
+            yield from ("", title, *(f"  {each}" for each in lines))
 
 
-def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
-    merged: dict[int, list[str]] = {}
-    for frame in model.frames.values():
-        if frame.body == GROUND or frame.name != model.bodies[frame.body].name:
-            merged.setdefault(frame.body, []).append(frame.name)
-    if GROUND in merged:
-        yield ["(ground)", "", "", "", "", "", ", ".join(merged[GROUND])]
-    depth = {GROUND: 0}
-    for i in preorder(model.parents):
-        body, depth[i] = model.bodies[i], depth[model.parents[i]] + 1
-        axis = ""
-        if body.joint.nv == 1:
-            X = body.joint.screw
-            axis = _vector(X[:3] if X[:3].any() else X[3:])
-        yield [
-            "  " * depth[i] + body.name,
-            body.joint.name,
-            body.joint.kind,
-            axis,
-            f"{body.inertia.mass:.5g}",
-            _vector(body.inertia.com),
-            ", ".join(merged.get(i, [])),
-        ]
-
-
-def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
+def _joint_rows(model: mbs.Model) -> list[list[str]]:
+    rows = []
     for body in model.bodies:
-        joint, limits = body.joint, body.joint.limits
-        follows = ""
-        if joint.mimics is not None:
-            follows = f"{joint.ratio:g} x {joint.mimics}"
-            follows += f" + {joint.offset:g}" if joint.offset else ""
-        yield [
-            joint.name,
-            *(_number(x) for x in (limits.lower, limits.upper, limits.velocity, limits.effort)),
-            _number(joint.damping or None),
-            _number(joint.friction or None),
-            follows,
-        ]
+        joint, com = body.joint, ", ".join(f"{x + 0.0:.4g}" for x in body.inertia.com)
+        stated = joint.limits.velocity, joint.limits.effort, joint.damping, joint.friction
+        rows.append(
+            [body.name, com, joint.name, *("-" if x is None else f"{x:.5g}" for x in stated)]
+        )
+    return rows
 
 
 def _operation_rows(model: mbs.Model) -> Iterable[list[str]]:
@@ -141,14 +100,6 @@ def _operation_rows(model: mbs.Model) -> Iterable[list[str]]:
             for count in operations.values()
         ]
         yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS)), ""]
-
-
-def _vector(x: Any) -> str:
-    return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
-
-
-def _number(x: float | None) -> str:
-    return "-" if x is None else f"{x:.5g}"
 
 
 def _table(header: list[str], rows: list[list[str]]) -> Iterable[str]:

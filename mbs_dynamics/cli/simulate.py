@@ -21,7 +21,7 @@ from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.timeseries.reading import read_torques
 from mbs_dynamics.timeseries.tables import WRITTEN
-from mbs_dynamics.view import PageOptions, play
+from mbs_dynamics.view import play
 from mbs_dynamics.view.figures import FIGURES, write_figure
 
 
@@ -50,7 +50,6 @@ def add_commands(commands: Any) -> None:
     run.output("--out", "motion to write, .csv or .npz", WRITTEN)
     run.flag("--view", "play the motion in the browser")
     run.page()
-    run.output("--figure", "figure to write, .png, .svg or .pdf", FIGURES)
 
     purpose = "draw motion data: a simulation, a plan or a recording"
     plot = Command(commands, "plot", _plot, purpose, "fall.csv --figure fall.png")
@@ -64,10 +63,6 @@ def _simulate(options: argparse.Namespace) -> int:
     robot = Description(options)
     model = robot.model()
     q, qd = initial_state(model, options)
-    if options.view:
-        from mbs_dynamics.view.server import check_port
-
-        check_port(options.port)
     begun, failed = time.perf_counter(), None
     try:
         motion = _moved(model, q, qd, options)
@@ -76,25 +71,14 @@ def _simulate(options: argparse.Namespace) -> int:
             raise
         motion, failed = error.motion, error
     taken = time.perf_counter() - begun
-    _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
-    series = motion.series
+    _report(model.name, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
     if options.out is not None:
-        series.write(options.out)
+        motion.series.write(options.out)
         print(f"wrote {options.out}")
-    if options.figure is not None:
-        write_figure(series, options.figure, model.name, motion.events)
-        print(f"wrote {options.figure}")
-    if options.view:
-        page = PageOptions(
-            robot.source,
-            beside=robot.path,
-            message=str(failed or ""),
-            model_code=robot.code,
-            port=options.port,
-        )
-        play(model, series, options=page).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
+    if options.view:
+        play(model, motion.series, options=robot.page(options)).wait(browse=not options.no_browser)
     return 0
 
 
@@ -135,9 +119,9 @@ def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None
     return JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
 
 
-def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
+def _report(name: str, motion: Motion, steps: int, taken: float) -> None:
     span = motion.t[-1]
-    print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
+    print(f"{name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
     with np.errstate(invalid="ignore"):  # of a failed simulation
         change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
@@ -145,12 +129,6 @@ def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
         print(f"  {event.t:.4f} s: {event.name}")
     if len(motion.events) > 20:
         print(f"  and {len(motion.events) - 20} times more")
-    print("joint, position and rate at the end:")
-    width = max(map(len, model.joint_names), default=0)
-    for joint in model.joints:
-        states = motion.q[-1, model.positions(joint)], motion.qd[-1, joint.velocities]
-        numbers = "  ".join("".join(f" {x:10.4f}" for x in state) for state in states)
-        print(f"  {joint.name:{width}}{numbers}")
 
 
 def _plot(options: argparse.Namespace) -> int:

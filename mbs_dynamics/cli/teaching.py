@@ -10,8 +10,10 @@ from typing import Any
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, remark
 from mbs_dynamics.control.teaching import Demonstration, Rig
-from mbs_dynamics.control.trajectory import KINDS, Trajectory
-from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.output_files import write_at_once
+from mbs_dynamics.timeseries.tables import WRITTEN
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES, trajectory_yaml
 
 
 def add_commands(commands: Any) -> None:
@@ -24,7 +26,7 @@ def add_commands(commands: Any) -> None:
     command.output(
         "--out",
         "trajectory to write: .yaml of a JointTrajectory, .csv or .npz",
-        KINDS,
+        (*WRITTEN, ".yaml"),
         required=True,
     )
     timing = command.parser.add_mutually_exclusive_group()
@@ -68,7 +70,11 @@ def _run(options: argparse.Namespace) -> int:
         recording = Trajectory.of(recording).sampled()
     taught = Demonstration(rig, recording.of(model), tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
-    trajectory.write("--out", options.out, options.lead)
+    if options.out.suffix in WRITTEN:
+        trajectory.sampled().write(options.out)
+    else:
+        points = trajectory.sampled(trajectory.times - trajectory.times[0])
+        write_at_once("--out", options.out, trajectory_yaml(points, options.lead))
     print(
         f"wrote {options.out}: {trajectory.duration:.3f} s, taught in {taught.knots[-1]:.3f} s, "
         f"within {taught.deviation:.2g} of the recorded positions"

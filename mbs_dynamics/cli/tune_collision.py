@@ -8,7 +8,7 @@ import argparse
 from typing import Any
 
 from mbs_dynamics.cli.identify import Job, command_on
-from mbs_dynamics.cli.options import remark, write_json, write_text
+from mbs_dynamics.cli.options import remark, write_text
 from mbs_dynamics.yaml_files import yaml_text
 
 
@@ -27,10 +27,9 @@ def _run(options: argparse.Namespace) -> int:
     from mbs_dynamics.identification.preparation import prepared
 
     stretches, remarks = prepared(job.read(options.recording), job.model)
-    rows = tune(job.model, [one.series for one in stretches])
+    rows = tune(job.model, stretches)
     remark(*remarks)
     text = "# Thresholds of collisions, in N m or N\n" + yaml_text({"joints": rows})
     print(text, end="")
-    write_json(options.json, **rows)
     write_text(options.out, text)
     return 0

@@ -11,7 +11,6 @@ from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import MOTION_DATA, Command, initial_state, recording_in, remark
 from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model.urdf_xml import text_of
-from mbs_dynamics.output_files import expanded
 from mbs_dynamics.view import PageOptions, play, show
 
 
@@ -24,16 +23,14 @@ def add_commands(commands: Any) -> None:
     view.robot(nargs="?")
     view.part()
     view.state()
-    several: dict[str, Any] = {"action": "append", "default": []}
     text = "folder of packages for package:// URIs, or such a package"
-    view.add("--package-path", text, type=expanded, metavar="FOLDER", **several)
-    text = f"play {MOTION_DATA}; a second one is drawn as a ghost"
-    view.file("--motion", text, **several)
+    several: dict[str, Any] = {"action": "append", "default": []}
+    view.file("--package-path", text, metavar="FOLDER", **several)
+    view.file("--motion", f"play {MOTION_DATA}")
     view.reading()
     view.add("--layers", "layers switched on, or 'all'", type=_names, metavar="NAME,...")
     view.page()
     view.flag("--dark", "show the page in dark mode")
-    view.flag("--degrees", "show the sliders of angles in degrees")
     view.output("--write", "write the page as one .html file, and exit", (".html",))
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
@@ -48,34 +45,21 @@ def _names(text: str) -> list[str]:
 
 
 def _view(options: argparse.Namespace) -> int:
-    for folder in options.package_path:
-        if not folder.is_dir():
-            raise ArgumentError(f"no folder {str(folder)!r} (--package-path)")
     if options.ros:
         return _live(options)
     if options.robot is None:
         raise ArgumentError("give a robot, or --ros for a live one")
-    if len(options.motion) > 2:
-        raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
     robot = Description(options)
     model = robot.drawn()
-    motions = [recording_in(file, options) for file in options.motion]
     q, qd = initial_state(model, options)
-    page = PageOptions(
-        robot.source,
-        packages=options.package_path,
-        beside=robot.path,
-        layers=options.layers,
-        dark=options.dark,
-        port=0 if options.write is not None and options.port is None else options.port,
-        model_code=robot.code,
-        report=_report,
-    )
-    if motions:
-        shown = play(model, motions[0], ghost=(*motions, None)[1], options=page)
+    if options.write is not None and options.port is None:
+        options.port = 0
+    page = robot.page(options, layers=options.layers, dark=options.dark)
+    if options.motion is None:
+        shown = show(model, q, qd, options=page)
     else:
-        start = q if options.q else None  # bent, if it is an arm
-        shown = show(model, start, qd, degrees=options.degrees, options=page)
+        shown = play(model, recording_in(options.motion, options), options=page)
+    remark(*shown.problems, kind="mbs-dynamics")
     if options.write is not None:
         shown.save(options.write)
         print(f"wrote {options.write}")
@@ -98,7 +82,6 @@ def _live(options: argparse.Namespace) -> int:
         layers=options.layers,
         dark=options.dark,
         port=options.port,
-        report=_report,
     )
     return live_view(options.namespace, page, browse=not options.no_browser)
 
@@ -110,7 +93,3 @@ def _demo(options: argparse.Namespace) -> int:
         purpose = "the demonstration needs ROS 2, sourced or as wheels"
         raise missing_extra(purpose, "ros", error) from error
     return demo.main(text_of(Description(options).urdf))
-
-
-def _report(text: str) -> None:
-    remark(text, kind="mbs-dynamics")

@@ -4,8 +4,7 @@
 
 Still poses show neither a joint with an upright axis nor an error of commands alone. A torque a
 that is added while the drive holds with a stiffness K moves the joint by a / K, which shows the
-sign and the factor of its commands, relative to its position loop. The effort at rest balances
-gravity, which shows the sign and the factor of its feedback if gravity loads the joint.
+sign and the factor of its commands, relative to its position loop.
 
     check = BringUp(arm)
     while not check.done:
@@ -29,7 +28,7 @@ SETTLE = 0.4
 """Time in s in which a nudged joint comes to rest."""
 
 AVERAGED = 0.1
-"""Time in s at the end of it over which positions and efforts are averaged."""
+"""Time in s at the end of it over which positions are averaged."""
 
 LARGEST_MOTION = 0.05
 """Motion in rad or m for which nudges are chosen."""
@@ -42,9 +41,6 @@ STILL = 0.1
 
 RIGHT = (0.4, 1.6)
 """Accepted ratios of found to expected values: friction, model errors and noise matter."""
-
-SHOWN = 0.05
-"""Smallest gravity torque, as a share of the limit, at which feedback can be judged."""
 
 FIRST_FRAMES = 1.0
 """Time in s within which the first frames of all motors must arrive."""
@@ -60,31 +56,23 @@ class JointResponse(NamedTuple):
     nudge: float
     """The largest torque that was added, in N m or N."""
     command: float
-    """Found over expected motion: 1 where the command is right; NaN if it was not tried."""
-    feedback: float
-    """Reported effort over that against gravity; NaN where gravity does not load the joint."""
+    """Found over expected motion: 1 where the command is right."""
 
     @property
-    def problems(self) -> list[str]:
-        """Problems with the motor; empty if none was found."""
-        problems = []
+    def problem(self) -> str:
+        """The problem with the motor; empty if none was found."""
         if abs(self.command) < STILL:
-            problems.append(
+            return (
                 f"{self.joint} does not move by {self.nudge:.3g}: does its drive take efforts, or "
                 "does friction hold it?"
             )
-        else:
-            problems += _judged(f"{self.joint} moves", self.command, "command_per_newton_metre")
-        return problems + _judged(
-            f"{self.joint} reports an effort", self.feedback, "feedback_per_newton_metre"
+        if RIGHT[0] <= self.command <= RIGHT[1]:
+            return ""
+        turned = " against the expected direction" if self.command < 0.0 else ""
+        return (
+            f"{self.joint} moves{turned}, {abs(self.command):.2g} times as large as expected: see "
+            "command_per_newton_metre"
         )
-
-
-def _judged(what: str, ratio: float, key: str) -> list[str]:
-    if math.isnan(ratio) or RIGHT[0] <= ratio <= RIGHT[1]:
-        return []
-    turned = " against the expected direction" if ratio < 0.0 else ""
-    return [f"{what}{turned}, {abs(ratio):.2g} times as large as expected: see {key}"]
 
 
 class BringUp:
@@ -107,19 +95,16 @@ class BringUp:
         self._trials = list(SHARES)
         self._at: list[float] = []
         """Mean positions at rest, under the positive, and under the negative nudge."""
-        self._effort = math.nan
 
     def __str__(self) -> str:
         lines = [
-            f"{one.joint}: command {one.command:.2f}, feedback {one.feedback:.2f} of the expected"
-            for one in self.responses
+            f"{one.joint}: moves by {one.command:.2f} of the expected" for one in self.responses
         ]
         return "\n".join(lines + [f"problem: {one}" for one in self.problems])
 
     def _start_phase(self, t: float, nudge: float) -> None:
         self._since, self._nudge = t, nudge
         self._positions: list[float] = []
-        self._efforts: list[float] = []
         m = len(self._limits)
         self.arm.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
 
@@ -168,15 +153,12 @@ class BringUp:
         elapsed = t - self._since
         if elapsed >= SETTLE - AVERAGED:
             self._positions.append(position)
-            self._efforts.append(float(s.effort[joint]))
         if elapsed >= SETTLE:
             self._advance(t)
 
     def _advance(self, t: float) -> None:
         """Proceed to the next nudge of the joint, or to the next joint."""
         k = self._joint
-        if not self._at:
-            self._effort = sum(self._efforts) / len(self._efforts)
         self._at.append(sum(self._positions) / len(self._positions))
         most = LARGEST_MOTION * self._stiffness[k]
         nudge = min(self._trials[0] * self._limits[k], most)
@@ -189,13 +171,10 @@ class BringUp:
             self._at = self._at[:1]
             self._start_phase(t, min(self._trials[0] * self._limits[k], most))
             return
-        s = self.arm.state_record
-        gravity = float((s.scale * self.arm.running.gravity_at(np.array(s.held)))[self._joints[k]])
-        shown = abs(gravity) >= SHOWN * self._limits[k]
-        feedback = self._effort / gravity if shown else math.nan
-        name = self.arm.motors.joint_names[k]
-        self.responses.append(JointResponse(name, nudge, ratio, feedback))
-        self.problems += self.responses[-1].problems
+        response = JointResponse(self.arm.motors.joint_names[k], nudge, ratio)
+        self.responses.append(response)
+        if response.problem:
+            self.problems.append(response.problem)
         self._joint, self._at, self._trials = k + 1, [], list(SHARES)
         if self._joint == len(self._limits):
             self._stop()

@@ -1,25 +1,111 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws that are called before the period: Python functions of users.
+"""Laws of an arm: those that the period computes, and Python functions that are called before it.
 
-The period computes their references, and blends their torques with those of its own laws. From one
-called law to another, or to none, torques change linearly over ``switch_time``.
+The period computes the references of all laws, and blends torques of called laws with those of its
+own. From one called law to another, or to none, torques change linearly over ``switch_time``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.laws.law import Law, LawState
-from mbs_dynamics.control.period.records import State
+from mbs_dynamics.control.laws import AnyLaw, CartesianImpedance, JointImpedance, Law, LawState
+from mbs_dynamics.control.motion import moving_link
+from mbs_dynamics.control.period import laws
+from mbs_dynamics.control.period.checks import CHECKS
+from mbs_dynamics.control.period.following import Traced, period_of
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.records import Request, State
+from mbs_dynamics.control.period.sentences import sentence
+from mbs_dynamics.control.period.settings import joint_settings, link_settings
 from mbs_dynamics.control.references import JointReference, PoseReference
+from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
+
+OF_PERIOD = (JointImpedance, CartesianImpedance)
+"""Laws that the period computes."""
+
+
+def link_of(law: Any, model: Model) -> str:
+    """Return the link that a law moves, by default the tool; empty for a law of joints.
+
+    Raises UnknownBodyError for a link that no joint moves.
+    """
+    link = getattr(law, "link", None)
+    return "" if link is None else moving_link(model, link or tools(model)[0])
+
+
+def traced_for(before: Traced, every: Iterable[AnyLaw | None], model: Model) -> Traced:
+    """Return the traced laws of a period in which these laws can be in force as well."""
+    for law in every:
+        if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
+            link = link_of(law, model)
+            before = before._replace(joints=before.joints or not link, link=link or before.link)
+    return before
+
+
+def settings_of(law: AnyLaw | None, running: RunningPeriod) -> dict[str, Any]:
+    """Return the settings that a law states, by name."""
+    if isinstance(law, JointImpedance):
+        return joint_settings(running.model, running.joints, law)
+    return link_settings(law) if isinstance(law, CartesianImpedance) else {}
+
+
+def check_stiffness(
+    law: JointImpedance | CartesianImpedance,
+    running: RunningPeriod,
+    function: Period,
+    request: Request,
+) -> None:
+    """Raise ArgumentError if a law is too stiff for the arm at rest in its present posture.
+
+    A trial of the period, which ``function`` computes, decides.
+    """
+    given = running.given._replace(**settings_of(law, running))
+    number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
+    s = running.trial_at_rest(function, given, request._replace(law=number))
+    if s.stiffness_share < 1.0:
+        k = [check.kind for check in CHECKS].index("stiffness")
+        period, share = float(period_of(s, given)), float(s.stiffness_share)
+        raise ArgumentError(sentence(k, -1.0, period, share, s, running.model.joint_names))
+
+
+def try_law(law: Law, running: RunningPeriod, t: float) -> None:
+    """Call a law once, with the arm at rest at its latest positions, or else the neutral ones.
+
+    They are its reference as well. Raises ArgumentError for a law that fails.
+    """
+    s, model, C, link = running.state, running.model, np.eye(4), link_of(law, running.model)
+    known = bool(np.isfinite(s.q).all())
+    q = np.array(s.q) if known else model.neutral(within_limits=True)
+    if link:
+        C = mbs.forward_kinematics(model, q, bodies=[link])[0]
+    zero = np.zeros_like(q)
+    s = s._replace(
+        pose=C[:3], twist=np.zeros(6), reference=q, reference_qd=zero, reference_qdd=zero
+    )
+    state = law_state(running, t, s, q, zero)
+    torques_of(law, running.model_in_force(s), state, reference_of(law, s))
+
+
+def law_state(
+    running: RunningPeriod, t: float, s: State, q: FloatArray, qd: FloatArray
+) -> LawState:
+    """Return the state of the arm as laws receive it, at q, qd (n,)."""
+    period = float(period_of(s, running.given))
+    return LawState(
+        q, qd, np.array(s.effort), t, running.joints,
+        running.function.gravity(q, *running.environment(s)), period, max(float(s.gap), period),
+    )  # fmt: skip
 
 
 def name_of(law: Any) -> str:

@@ -22,7 +22,7 @@ from mbs_dynamics.model.orders import tools
 KINDS = ("impact", "sustained")
 """Thresholds of a joint: of sudden external torques, and of all, errors of the model included."""
 
-MARGINS = 1.9, 2.0
+MARGINS = 1.7, 2.0
 """Ratios of thresholds to the largest torques of the recording, for errors in other postures."""
 
 SHORTEST, MOVED = 10.0, 0.1

@@ -24,11 +24,9 @@ from mbs_dynamics.model.model import Model
 
 __all__ = ["Calibration", "Fit", "ForceSensor", "Rejection", "fit"]
 
-STALE_TIMEOUT = 0.5
-"""Time in s without valid messages after which input is stale: many periods of any driver."""
-
-STAMP_DIFFERENCE = 0.1
-"""Largest difference in s of the stamps of wrenches and joint positions: arms move little in it."""
+STALE_TIMEOUT, STAMP_DIFFERENCE = 0.5, 0.1
+"""Time in s without valid messages after which input is stale: many periods of any driver. Largest
+difference in s of the stamps of wrenches and joint positions: an arm moves little in it."""
 
 ZERO_TIME = 1.0
 """Time in s over which a change of bias or tool takes effect on the output."""
@@ -56,7 +54,7 @@ class ForceSensor:
         """Gravity (3,) in the sensor's axes and reading (6,) of each pose."""
         self._pose, self._moved, self._moved_at = np.eye(4), 0, -math.inf
         self._stamp, self._read_at = 0, -math.inf
-        """The latest pose of the sensor, its stamp and time; stamp and time of the latest reading."""
+        """The latest pose of the sensor with stamp and time, and those of the latest reading."""
         self._still: deque[tuple[float, FloatArray, FloatArray]] = deque()
         """Times, readings and poses of the latest STILL s, the newest last."""
         self._fade, self._faded_from = np.zeros(6), -math.inf
@@ -133,15 +131,13 @@ class ForceSensor:
         covered = latest[-1][0] - latest[0][0] if latest else 0.0
         if covered < COVERED:
             raise ArgumentError(
-                f"valid readings cover {covered:.2g} s of the latest {STILL:g} s; needed are "
-                f"{COVERED:g} s"
+                f"valid readings cover {covered:.2g} s of {STILL:g} s; must be {COVERED:g} s"
             )
         _, readings, poses = zip(*latest, strict=True)
         moved = np.ptp(poses, axis=0).max()
         if moved > STILL_POSE:
             raise ArgumentError(
-                f"the arm moves: the sensor by {moved:.3g} m, or rad, within {STILL:g} s; must be "
-                f"at most {STILL_POSE:g}"
+                f"the arm moves: the sensor by {moved:.3g} m, or rad; must be below {STILL_POSE:g}"
             )
         return self._seen(np.mean(poses, axis=0)), np.mean(readings, axis=0)
 

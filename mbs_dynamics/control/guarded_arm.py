@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -36,8 +37,11 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
+from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period.records import NEVER
+from mbs_dynamics.control.period.settings import of_commanded
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -114,16 +118,20 @@ class GuardedArm(Guard):
                 f"no motor moves {listed(without)}; valid: joints of the table, or positions in "
                 "fixed"
             )
+        if motors.coordinates != tuple(coordinate_of(model, x) for x in motors.joint_names):
+            raise ArgumentError("the table of motors was read for another model than this one")
         settings = MotionSettings.of(motors.joint_names, **options)
         gravity = None
         if "gravity" in options:
             gravity = root_gravity(model, LinkGravity("", settings.gravity))
         pairs = zip(motors.limits, motors.stiffness, strict=True)
+        slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
+        of_joints = partial(of_commanded, model.n, motors.coordinates)
         drives: dict[str, Any] = {
-            "stiffness": motors.stiffness,
-            "damping": motors.damping,
-            "slip": [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs],
-            "can_hold": motors.can_hold,
+            "stiffness": of_joints(motors.stiffness),
+            "drive_damping": of_joints(motors.damping),
+            "slip": of_joints(slip, NEVER),
+            "can_hold": float(motors.can_hold),
             "hottest": max_temperature,
             "longest_pause": motors.max_age,
             "hand_over": HAND_OVER,
@@ -131,17 +139,15 @@ class GuardedArm(Guard):
         used = () if isinstance(law, Gravity) else (law,)
         super().__init__(model, settings, gravity=gravity, options=drives, used=used)
         self.motors = motors
-        if motors.coordinates != tuple(self.joints):
-            raise ArgumentError("the table of motors was read for another model than this one")
         m = len(self.joints)
         self._columns = model.n * np.arange(4).repeat(m) + np.tile(self.joints, 4)
         """(4 m,) places of the commands of joints with motors in the output of a period."""
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
         self._unknown_motors: set[int | str] = set()
-        self.events.remark(*motors.remarks)
+        self.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
-        self._reported, self._told = self.running.reported, "disabled"
+        self._seen, self._told = self.running.reported, "disabled"
         if not isinstance(law, Gravity):
             self.switch(0.0, law)
 
@@ -193,11 +199,13 @@ class GuardedArm(Guard):
         if unknown and not self._unknown_motors.issuperset(unknown):
             self._unknown_motors.update(unknown)
             names = listed(map(str, unknown))
-            self.events.remark(f"frames of unknown motors {names} are ignored")
+            self.remark(f"frames of unknown motors {names} are ignored")
 
     def _command(self, output: FloatArray) -> Command:
         """Return the command of the latest period, in the units of the drives."""
-        event = self._change() or self.events.summary()
+        event = self._change()
+        if not event and (self._warnings or self._remarks):
+            event = "; ".join([*self.new_warnings(), *self.new_remarks()])
         if not output[-1]:
             return Command("off", (0.0,) * len(self.joints), (), event)
         row = output[self._columns]
@@ -208,8 +216,8 @@ class GuardedArm(Guard):
     def _change(self) -> str:
         """Return the state or fault since the last call; empty if it is as before."""
         now = self.running.reported
-        if now is self._reported:
+        if now is self._seen:
             return ""
-        self._reported, before = now, self._told
+        self._seen, before = now, self._told
         self._told = f"fault {self.fault}" if self.fault is not None else self.state
         return self._told if self._told != before else ""

@@ -25,13 +25,6 @@ from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import listed
 from mbs_dynamics.model.model import Model
 
-NO_VELOCITIES = "the message holds no velocities"
-NAN_VELOCITY = "the velocity is NaN: none is measured"
-FIRST_POSITION = "velocities are differences of positions, and this is the first position"
-UNSTAMPED = "velocities are differences of positions, and the message has no time stamp"
-NO_EFFORTS = "the message holds no efforts"
-NO_NUMBER = "the effort is NaN, infinite or absurd: none is measured"
-FIXED = "the joint is fixed"
 NOT_REPORTED = "not reported yet"
 
 
@@ -43,11 +36,11 @@ class Reading(NamedTuple):
     qd: FloatArray | None
     """(n,) velocities in rad/s or m/s; None if the velocity of a joint is unknown."""
     why_no_velocity: str
-    """Why ``qd`` is None."""
+    """Why ``qd`` is None, with the joints; empty if it is not."""
     tau: FloatArray
     """(n,) efforts in N m or N of the latest message of each joint; NaN where none is known."""
     why_no_effort: str
-    """Why some or all efforts are unknown; empty if none is."""
+    """Which efforts are unknown; empty if none is."""
     stamp: int
     """The newest time stamp of the joints, in ns; 0 if this message has none."""
     repeated: bool
@@ -80,15 +73,13 @@ class JointInput:
         at = fixed_coordinates(self.joint_names, fixed)
         self._reader = JointStateReader(self.joint_names, list(at))
         self._wraps = wraps if wraps is not None else [False] * n
-        self._q, self._qd, self._tau = np.zeros(n), np.zeros(n), np.full(n, math.nan)
+        self._q, (self._qd, self._tau) = np.zeros(n), np.full((2, n), math.nan)
         self.stamps = [0] * n
         """(n,) in ns, of the latest stamped measurement of each coordinate; 0 if there is none."""
         self._received, self._before = [-math.inf] * n, [0.0] * n
         """(n,) when the latest measurement was received, and its position."""
-        self._no_rate, self._no_effort = [NOT_REPORTED] * n, [NOT_REPORTED] * n
         for k, position in at.items():
-            self._q[k], self._received[k] = position, math.inf
-            self._no_rate[k], self._no_effort[k] = "", FIXED
+            self._q[k], self._qd[k], self._received[k] = position, 0.0, math.inf
 
     @classmethod
     def of_model(cls, model: Model, **options: Any) -> JointInput:
@@ -123,33 +114,27 @@ class JointInput:
         late = self._late(found, stamp, received)
         if late is not None:
             return late
-        no_effort = "" if len(efforts) else NO_EFFORTS
-        if len(efforts) not in (0, len(names)):
-            no_effort = f"{len(names)} joint names but {len(efforts)} effort value(s)"
         new = [k for k in found.joints if not stamp or stamp != self.stamps[k]]
         for k, q, rate, tau in zip(*found, strict=True):
             if self._wraps[k] and self._received[k] > -math.inf:
                 q += turns_to(q, self._q[k])
-            known = rate == rate or not self.velocity_from_position
-            if known or k in new:  # else the same measurement has the same velocity
-                why = "" if rate == rate else NAN_VELOCITY if len(velocities) else NO_VELOCITIES
-                if not known:
-                    rate, why = self._difference(k, q, stamp)
-                self._qd[k], self._no_rate[k] = 0.0 if why else rate, why
+            if rate == rate or not self.velocity_from_position:
+                self._qd[k] = rate
+            elif k in new:  # else the same measurement has the same velocity
+                self._qd[k] = self._difference(k, q, stamp)
             self._q[k], self._tau[k] = q, tau
-            self._no_effort[k] = no_effort or ("" if tau == tau else NO_NUMBER)
         for k in new:
             self._received[k], self.stamps[k] = received, stamp or self.stamps[k]
             self._before[k] = float(self._q[k])
         if self.stale(received):
             return self._incomplete(received, repeated=not new)
-        why_not = self._summary("velocity", self._no_rate)
+        why_not = self._unknown("velocities", self._qd)
         return Reading(
             self._q,
             None if why_not else self._qd,
             why_not,
             self._tau,
-            self._summary("effort", self._no_effort),
+            self._unknown("efforts", self._tau),
             max(self.stamps) if stamp else 0,
             not new,
         )
@@ -169,13 +154,13 @@ class JointInput:
             self.stamps[k] = 0
         return None
 
-    def _difference(self, k: int, q: float, stamp: int) -> tuple[float, str]:
-        """Return the velocity of a joint since its previous position, and why there is none."""
+    def _difference(self, k: int, q: float, stamp: int) -> float:
+        """Return the velocity of a joint since its previous position; NaN without one in time."""
         before = self.stamps[k]
         elapsed = 1e-9 * (stamp - before)
         if not stamp or not before or elapsed > self.stale_timeout:
-            return math.nan, FIRST_POSITION if stamp else UNSTAMPED
-        return (q - self._before[k]) / elapsed, ""
+            return math.nan
+        return (q - self._before[k]) / elapsed
 
     def stale(self, now: float) -> list[str]:
         """Return the joints that are not fresh and their ages in words; empty if all are fresh."""
@@ -197,16 +182,10 @@ class JointInput:
             reason += "; the time stamp of this message did not advance"
         return Rejection("incomplete_joints", reason)
 
-    def _summary(self, what: str, reasons: Sequence[str]) -> str:
-        """Return why a quantity is unknown for some or all joints; empty if it is known for all."""
-        if not any(reasons):
+    def _unknown(self, what: str, values: FloatArray) -> str:
+        """Return which joints report no such values (n,); empty if all do."""
+        unknown = np.isnan(values)
+        if not unknown.any():
             return ""
-        lacking: dict[str, list[str]] = {}
-        for name, reason in zip(self.joint_names, reasons, strict=True):
-            if reason:
-                lacking.setdefault(reason, []).append(name)
-        if [len(names) for names in lacking.values()] == [len(reasons)]:
-            return next(iter(lacking))
-        return "; ".join(
-            f"no {what} of {listed(names)}: {reason}" for reason, names in lacking.items()
-        )
+        names = [name for name, so in zip(self.joint_names, unknown, strict=True) if so]
+        return f"no {what} of {listed(names)} are reported"

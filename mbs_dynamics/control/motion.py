@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.environment import fixed_links
 from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.records import Request, Settings, State
@@ -20,13 +18,7 @@ from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, listed, quoted
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model, without_payloads
-
-MOST_STEPS, LARGEST_STEP = 60, 0.3
-"""Steps of the search for positions that reach a pose, and their largest size in rad or m."""
-
-REACHED = 0.01, 1e-3
-"""Errors in rad and m within which a pose is reached."""
+from mbs_dynamics.model.model import Model
 
 
 def moving_link(model: Model, name: str) -> str:
@@ -63,7 +55,6 @@ class Motion:
         """The trajectory that is approached or played."""
         self.holder = (False, False)
         """Whether another controller is to hold the arm after a release, and holds it now."""
-        self._kinematics: Kernel | None = None
 
     def request(
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: float = 0.0
@@ -78,7 +69,6 @@ class Motion:
             holder=float(exists),
             holds=float(holds),
             law=self.law,
-            at_once=0.0,
             motion=self.motion,
             follows=self.follows,
             prefers=self.prefers,
@@ -96,7 +86,6 @@ class Motion:
         """Request another law; a motion for a law of another kind or link is ended."""
         if (law in laws.OF_LINKS, link) != (self.law in laws.OF_LINKS, self.link):
             self.stop()
-            self._kinematics = None
         self.law, self.link = law, link
 
     def stop(self) -> None:
@@ -117,8 +106,7 @@ class Motion:
         elif isinstance(target, JointTarget):
             self._aim_joints(target, s, p)
         elif isinstance(target, PoseTarget) and of_link:
-            pose = self._checked(target, np.array(s.trusted))
-            self.follows, self.target_pose = references.TARGET, pose[:3]
+            self.follows, self.target_pose = references.TARGET, self._checked(target)[:3]
             self.motion += 1.0
         elif isinstance(target, Trajectory) and not of_link:
             self._aim_trajectory(target)
@@ -206,55 +194,12 @@ class Motion:
         self.follows, self.trajectory, self.pace = references.TARGET, None, 1.0
         self.motion += 1.0
 
-    # -- poses -------------------------------------------------------------------------------------
-
-    def _checked(self, target: PoseTarget, q: FloatArray) -> FloatArray:
-        """Return the pose (4, 4) of a target that the arm can reach from q (n,)."""
+    def _checked(self, target: PoseTarget) -> FloatArray:
+        """Return the pose (4, 4) of a target in the root frame."""
         pose = checks.pose("pose of the target", target.pose)
         if target.frame:
             fixed = fixed_links(self._model)
             if target.frame not in fixed:
                 raise UnknownBodyError(target.frame, fixed)
             pose = self._model.frames[target.frame].placement @ pose
-        self._check_reach(pose, q)
         return pose
-
-    def kinematics(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the pose (4, 4) of the link at q (n,), and its hybrid Jacobian (6, n)."""
-        if self._kinematics is None:
-            self._kinematics = mbs.compile_together(
-                [
-                    (mbs.forward_kinematics, {"bodies": [self.link]}),
-                    (mbs.jacobian, {"body": self.link, "representation": "hybrid"}),
-                ],
-                without_payloads(self._model),
-            )
-        C, J = self._kinematics(q)
-        return C[0], J
-
-    def _check_reach(self, pose: FloatArray, q: FloatArray) -> None:
-        """Raise ArgumentError unless joints can move from q (n,) to a pose (4, 4).
-
-        Damped least squares within the limits, as the law moves the arm: Nakamura and Hanafusa
-        (1986).
-        """
-        q, columns = q.copy(), self.columns
-        for _ in range(MOST_STEPS):
-            C, J = self.kinematics(q)
-            e = references.pose_error(C[:3], pose[:3]).ravel()
-            angle, distance = np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
-            if angle < REACHED[0] and distance < REACHED[1]:
-                return
-            damping = (1e-3 * min(float(e @ e), 1.0) + 1e-6) * np.eye(6)
-            free = np.ones(len(columns), dtype=bool)
-            for _ in range(2):
-                A = J[:, columns] * free
-                step = A.T @ np.linalg.solve(A @ A.T + damping, e)
-                step *= min(1.0, LARGEST_STEP / max(float(abs(step).max()), 1e-12))
-                moved = q[columns] + step
-                free &= (moved >= self._low) & (moved <= self._high)
-            q[columns] = np.clip(moved, self._low, self._high)
-        raise ArgumentError(
-            f"the pose of {self.link!r} at {pose[:3, 3].round(4).tolist()} is out of reach: the "
-            f"nearest found from here is off by {distance:.3g} m and {angle:.3g} rad"
-        )

@@ -143,21 +143,6 @@ def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     return Motor(motor=name, joint=joint, **row)
 
 
-def row_of(motor: Motor | None) -> dict[str, Any]:
-    """Return the keys of a motor's table, without those that follow from others."""
-    if motor is None:
-        return {}
-    values = {name: value for name, value in motor._asdict().items() if name != "joint"}
-    derived = {
-        "velocity_per_radian": motor.position_per_radian,
-        "stiffness": motor.kp * motor.position_per_radian / abs(motor.command_per_newton_metre),
-        "damping": motor.kd * motor.velocity_per_radian / abs(motor.command_per_newton_metre),
-        "kp": 0.0,
-        "kd": 0.0,
-    }
-    return {name: value for name, value in values.items() if value != derived.get(name)}
-
-
 def line_of(joint: str, values: Mapping[str, Any]) -> str:
     """Return the line of a joint in the YAML of a table."""
     return "  " + yaml_text({joint: dict(values)}).rstrip("\n")

@@ -21,10 +21,10 @@ from mbs_dynamics.control.period.records import (
     REPORTS,
     Request,
     Result,
+    Sample,
     Settings,
     State,
     Verdict,
-    silence,
 )
 from mbs_dynamics.model.model import Model
 
@@ -78,10 +78,12 @@ class RunningPeriod:
         self._reported_at = np.array([self._places[name].start for name in Reported._fields])
         self._numbers: list[float] = []
         self._update_reported()
-        self._silence: FloatArray = function.sample.packed(silence(model.n))
+        self._silence: FloatArray = function.sample.packed(Sample())
         self.clear_sample(math.nan)
         self._report_places = lru_cache(CACHED_PLACES)(self._places_of)
         self._in_force: tuple[Any, ...] = ()
+        self._start, self._ramp = (given.gravity, given.loads), 0.0
+        """Gravity and loads at which the latest ramp of gravity torques began, and its time."""
         self._request: Any = None
 
     # -- settings and requests ---------------------------------------------------------------------
@@ -93,10 +95,16 @@ class RunningPeriod:
 
     def change(self, **fields: Any) -> None:
         """Put some settings in force."""
-        self.given = self.given._replace(**fields)
-        self._settings = self._settings.copy()  # the one before may be in the history
-        for name, value in fields.items():
-            self._settings[self.function.settings.places[name]] = np.ravel(value)
+        given, names = self.given._replace(**fields), ("gravity", "loads")
+        new = [x for x in names if x in fields and (fields[x] != getattr(self.given, x)).any()]
+        time = max([getattr(given, f"{x}_time") for x in new], default=0.0)
+        if time > 0.0:
+            self._start, self._ramp = self.environment(self.state), time
+        else:  # at once, while the other goes on with its ramp
+            pairs = zip(names, self._start, strict=True)
+            gravity, loads = (getattr(given, x) if x in new else start for x, start in pairs)
+            self._start = gravity, loads
+        self.use(given)
 
     def retrace(self, function: Period) -> None:
         """Continue with a period that computes other laws."""
@@ -111,7 +119,8 @@ class RunningPeriod:
 
     def clear_sample(self, t: float) -> None:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
-        self._sample = self._silence_at(t)
+        self._sample: FloatArray = self._silence.copy()
+        self._sample[0] = t
 
     def report(self, t: float, joints: tuple[int, ...], values: FloatArray) -> None:
         """Begin the sample of a period at time ``t`` with the reports of k joints.
@@ -131,12 +140,6 @@ class RunningPeriod:
         """Fill a field of the sample of the next period, for all joints or some."""
         self._sample[self.function.sample.places[name]][joints] = values
 
-    def _silence_at(self, t: float) -> FloatArray:
-        """Return a sample at time ``t`` in which nothing is reported."""
-        sample: FloatArray = self._silence.copy()
-        sample[0] = t
-        return sample
-
     # -- periods -----------------------------------------------------------------------------------
 
     def run(self) -> FloatArray:
@@ -145,8 +148,9 @@ class RunningPeriod:
         return output
 
     def apply(self, t: float, request: Request) -> None:
-        """Run a period without a sample for a request; the command stays until the next one."""
-        self._run(self._silence_at(t), self.function.request.packed(request))
+        """Run a period without reports for a request; the command stays until the next one."""
+        sample = self.function.sample.packed(Sample(now=t))
+        self._run(sample, self.function.request.packed(request))
 
     def _run(self, sample: FloatArray, request: FloatArray) -> Result:
         self._history.store(self._state, sample, request, self._settings)
@@ -162,32 +166,22 @@ class RunningPeriod:
             self._numbers, self.reported = numbers, Reported(*numbers)
 
     def trial(self, t: float, request: Request) -> tuple[State, Verdict]:
-        """Return state and verdict of a trial period without a sample; the arm is not affected."""
-        packed = self.function.request.packed(request)
-        return self._unpacked(
-            self.function(self._state, self._silence_at(t), packed, self._settings)
-        )
+        """Return state and verdict of a trial period without reports; the arm is not affected."""
+        function = self.function
+        sample, packed = function.sample.packed(Sample(now=t)), function.request.packed(request)
+        result = function(self._state, sample, packed, self._settings)
+        return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
 
     def trial_of_sample(self) -> State:
         """Return the state of a trial of the next period; the arm is not affected."""
         result = self.function(self._state, self._sample, self._request, self._settings)
         return self.function.state.unpacked(result.state)
 
-    def trial_at_rest(
-        self, function: Period, given: Settings, request: Request
-    ) -> tuple[State, Verdict]:
-        """Return state and verdict of the second of two trial periods of an arm at rest.
-
-        ``function`` computes them. The second judges the results of the first.
-        """
-        at_rest = self.state._replace(mode=transitions.OFF)
+    def trial_at_rest(self, function: Period, given: Settings, request: Request) -> State:
+        """Return the state of a trial period of an arm at rest, which ``function`` computes."""
+        at_rest = function.state.packed(self.state._replace(mode=transitions.OFF))
         inputs = function.request.packed(request), function.settings.packed(given)
-        first = function(function.state.packed(at_rest), self._silence, *inputs)
-        return self._unpacked(function(first.state, self._silence, *inputs))
-
-    def _unpacked(self, result: Result) -> tuple[State, Verdict]:
-        function = self.function
-        return function.state.unpacked(result.state), function.verdict.unpacked(result.verdict)
+        return function.state.unpacked(function(at_rest, self._silence, *inputs).state)
 
     def latch_fault(self) -> None:
         """Start with a fault of the arm that another guard has latched; the arm must be at rest."""
@@ -236,20 +230,27 @@ class RunningPeriod:
         """Whether a collision has interrupted the law, until torques are enabled again."""
         return self.engaged and self.reported.collided >= 0.0
 
+    def environment(self, s: State) -> tuple[FloatArray, FloatArray]:
+        """Return gravity (3,) and loads (nb, 10), along the ramp of gravity torques in a state."""
+        goals = self.given.gravity, self.given.loads
+        left = max(0.0, float(s.lag_end - s.now))
+        if not left or not self._ramp:
+            return goals
+        share = min(1.0, left / self._ramp)
+        gravity, loads = (
+            goal + share * (start - goal) for goal, start in zip(goals, self._start, strict=True)
+        )
+        return gravity, loads
+
     def gravity_at(self, q: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        return self.function.gravity(q, *self._environment())
+        return self.function.gravity(q, *self.environment(self.state))
 
-    def model_in_force(self) -> Model:
-        """Return the model with the gravity and the loads of the latest period."""
-        cached, (gravity, loads) = self._in_force, self._environment()
+    def model_in_force(self, s: State) -> Model:
+        """Return the model with the gravity and the loads of a state."""
+        gravity, loads = self.environment(s)
+        cached = self._in_force
         if not cached or (cached[0] != gravity).any() or (cached[1] != loads).any():
-            model = in_force(self.model, gravity.copy(), loads.copy())
-            self._in_force = cached = gravity.copy(), loads.copy(), model
+            self._in_force = cached = gravity, loads, in_force(self.model, gravity, loads)
         model_in_force: Model = cached[2]
         return model_in_force
-
-    def _environment(self) -> tuple[FloatArray, FloatArray]:
-        """Return gravity (3,) and loads (nb, 10) of the state."""
-        loads = self._state[self._places["loads"]]
-        return self._state[self._places["gravity"]], loads.reshape(-1, 10)

@@ -1,11 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories of joints: points in time, the polynomials between them, and files."""
+"""Trajectories of joints: points in time, and the polynomials between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +15,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.references import polynomial
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.output_files import check_writable, write_at_once
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 MOST_POINTS = 1_000_000
 """Largest number of points of a trajectory."""
@@ -32,9 +29,6 @@ SAMPLES = 16
 
 RATE = 100.0
 """Rows per second of motion data, and instants per second at which limits are checked."""
-
-KINDS = (".csv", ".npz", ".yaml")
-"""Endings of files that :meth:`Trajectory.write` writes."""
 
 
 class Point(NamedTuple):
@@ -53,8 +47,8 @@ class Trajectory:
 
     Parameters: ``names`` (m,) of the joints; ``times`` (N,) in s, increasing; ``positions`` (N, m)
     in rad or m; ``velocities`` and ``accelerations`` (N, m), as far as they are known. Segments
-    are quintic with both, cubic with velocities. Without them, velocities are those of the cubic
-    spline that begins and ends at rest, with continuous accelerations.
+    are quintic with both, cubic with velocities. Without them, the velocity at each point is that
+    of the parabola through it and its neighbours, and zero at the first and the last point.
 
     Raises ArgumentError for names that repeat, other shapes, numbers that are not finite, times
     that do not increase, and accelerations without velocities.
@@ -88,12 +82,15 @@ class Trajectory:
             if array is not None and np.isnan(array).any():
                 raise ArgumentError(f"{name} must be finite; got nan")
         self.names, self.times, self.positions = points.joints, points.t, points.q
-        self.velocities = _spline(points.t, points.q) if points.qd is None else points.qd
+        self.velocities = _slopes(points.t, points.q) if points.qd is None else points.qd
         self.accelerations = points.qdd
-        self._coefficients = _coefficients(
-            np.diff(self.times), self.positions, self.velocities, self.accelerations
-        )
-        self._rest = np.zeros(m)
+        if N == 1:
+            self._coefficients = np.zeros((1, 6, m))
+            self._coefficients[0, 0] = self.positions[0]
+        else:
+            self._coefficients = _coefficients(
+                np.diff(self.times), self.positions, self.velocities, self.accelerations
+            )
 
     @classmethod
     def of(cls, series: TimeSeries) -> Trajectory:
@@ -114,22 +111,6 @@ class Trajectory:
         q, qd, qdd = np.swapaxes([self.at(self.times[0] + x) for x in t], 0, 1)
         return TimeSeries(t, self.names, q, qd=qd, qdd=qdd)
 
-    def write(self, option: str, path: Path, lead: float) -> None:
-        """Write a file that can be read as motion data.
-
-        ``.csv`` and ``.npz`` hold positions, rates and accelerations, sampled; ``.yaml`` is a
-        JointTrajectory, as MoveIt and ``ros2 topic pub`` take it, whose first point is due after
-        ``lead`` s. Raises ArgumentError, naming the option, for another name or place.
-        """
-        if path.suffix not in KINDS:
-            raise ArgumentError(f"{option} {path}: must end in {', '.join(KINDS)}")
-        check_writable(option, path)
-        if path.suffix == ".yaml":
-            points = self.sampled(self.times - self.times[0])
-            write_at_once(option, path, trajectory_yaml(points, lead))
-        else:
-            self.sampled().write(path)
-
     @property
     def duration(self) -> float:
         """The time in s from the first point to the last."""
@@ -140,25 +121,24 @@ class Trajectory:
 
         Source: Hermite interpolation, with x = t - t_k in segment k: q = c_0 + c_1 x + ...
         """
-        times = self.times
-        if t >= times[-1] or t < times[0]:
-            end = self.positions[-1 if t >= times[-1] else 0]
-            return Point(end, self._rest, self._rest)
-        k = int(times.searchsorted(t, side="right")) - 1
-        return Point(*polynomial(self._coefficients[k], float(t - times[k])))
+        if not self.times[0] <= t < self.times[-1]:
+            end = self.positions[-1 if t >= self.times[-1] else 0]
+            return Point(end, np.zeros_like(end), np.zeros_like(end))
+        k = self._place(t)
+        return Point(*polynomial(self._coefficients[k], float(t - self.times[k])))
 
     def segment(self, t: float) -> tuple[float, FloatArray]:
         """Return the start of the segment at time ``t`` in s, and its coefficients (6, m).
 
         Both times count from the first point; q = c_0 + c_1 x + ... with x since the start.
         """
-        times = self.times - self.times[0]
-        if len(times) == 1:
-            c = np.zeros((6, len(self.names)))
-            c[0] = self.positions[0]
-            return 0.0, c
-        k = min(max(int(times.searchsorted(t, side="right")) - 1, 0), len(times) - 2)
-        return float(times[k]), self._coefficients[k]
+        k = self._place(t + self.times[0])
+        return float(self.times[k] - self.times[0]), self._coefficients[k]
+
+    def _place(self, t: float) -> int:
+        """Return the place of the segment at time ``t``, or of the nearest one."""
+        k = int(self.times.searchsorted(t, side="right")) - 1
+        return min(max(k, 0), len(self._coefficients) - 1)
 
     def ordered(self, names: Sequence[str]) -> Trajectory:
         """Return the trajectory with its joints in another order.
@@ -236,25 +216,13 @@ def _coefficients(
     return np.stack([x / h**k for k, x in enumerate(c)], axis=1)
 
 
-def _spline(times: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the velocities (N, m) of the cubic spline that begins and ends at rest.
+def _slopes(times: FloatArray, q: FloatArray) -> FloatArray:
+    """Return velocities (N, m) at points: those of the parabola through a point and its neighbours.
 
-    Source: de Boor, A Practical Guide to Splines, chapter IV: slopes from a tridiagonal system,
-    here solved by elimination without pivots, since the diagonal dominates.
+    The motion begins and ends at rest. Source: de Boor, A Practical Guide to Splines, chapter IV,
+    cubic Bessel interpolation.
     """
-    N = len(times)
     v = np.zeros_like(q)
-    if N < 3:
-        return v
-    h = np.diff(times)
-    slope = np.diff(q, axis=0) / h[:, None]
-    diagonal = 2.0 * (h[:-1] + h[1:])
-    v[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
-    # rows k = 1 .. N - 2: h_k v_(k-1) + diagonal v_k + h_(k-1) v_(k+1)
-    for k in range(1, N - 2):
-        share = h[k + 1] / diagonal[k - 1]
-        diagonal[k] -= share * h[k - 1]
-        v[k + 1] -= share * v[k]
-    for k in range(N - 2, 0, -1):
-        v[k] = (v[k] - (h[k - 1] * v[k + 1] if k < N - 2 else 0.0)) / diagonal[k - 1]
+    if len(times) > 2:
+        v[1:-1] = np.gradient(q, times, axis=0)[1:-1]
     return v

@@ -13,12 +13,11 @@ The steps, and their files:
    data: ``identify``, ``static``, ``payload``, ``servos``.
 5. Write the URDF and other files (``description``), and a ``report``.
 
-``excitation`` plans motions, ``gains`` converts motor currents, and ``kinematic_calibration`` finds
-zeros of joints. All need the extra ``identify`` of this package.
+``excitation`` plans motions, and ``gains`` converts motor currents. All need the extra ``identify``
+of this package.
 """
 
 from mbs_dynamics.identification.description import (
-    calibrated_urdf,
     identified_urdf,
     node_parameters,
     servo_mjcf,
@@ -35,12 +34,6 @@ from mbs_dynamics.identification.excitation import (
 )
 from mbs_dynamics.identification.gains import fitted_gains, with_gains
 from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
-from mbs_dynamics.identification.kinematic_calibration import (
-    Calibration,
-    calibrate_hold,
-    calibrate_poses,
-    calibrate_touches,
-)
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report
 from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
@@ -49,7 +42,6 @@ from mbs_dynamics.identification.static import StaticIdentification, identify_st
 __all__ = [
     "BaseEstimate",
     "Box",
-    "Calibration",
     "Errors",
     "Excitation",
     "Identification",
@@ -59,10 +51,6 @@ __all__ = [
     "ServoIdentification",
     "StaticIdentification",
     "box_of",
-    "calibrate_hold",
-    "calibrate_poses",
-    "calibrate_touches",
-    "calibrated_urdf",
     "fitted_gains",
     "identified_urdf",
     "identify",

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well one set of masses explains the torques of several joints.
 
-Each body acts on several joints. Scaled or exchanged torques of joints can therefore be detected
-without knowing the masses. Hypotheses are compared by residual variances, corrected for the degrees
-of freedom, and by F tests.
+Each body acts on several joints. Scaled, reversed or exchanged torques of joints can therefore be
+detected without knowing the masses: with other torques, common masses fit far better. The residual
+variances are corrected for the degrees of freedom, and compared by F tests.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import fdtrc
 
 from mbs_dynamics.checks import FloatArray
 
@@ -32,34 +35,43 @@ FACTORS, WORTH = (-1.0, 0.125, 0.25, 0.5, 2.0, 4.0, 8.0), 0.3
 """Factors of the torques of a joint that are tried in turn, and the least decrease of the misfit
 for which one is accepted."""
 
+EXPLAINED = 0.25
+"""Largest share of the variance that masses may leave of torques that they explain."""
 
-class Explained(NamedTuple):
-    """Fit of common masses to the torques of k joints."""
+
+class Fit(NamedTuple):
+    """Fit of common masses to torques of k joints, or to several sets of such torques."""
 
     shares: FloatArray
-    """(k,) residual variances over variances of the torques, at most 1."""
+    """(..., k) residual variances over variances of the torques, at most 1."""
     freedoms: FloatArray
-    """(k,) degrees of freedom of the residual variances."""
+    """(..., k) degrees of freedom of the residual variances."""
     squares: FloatArray
-    """(k,) sums of squared residuals, in (N m)^2 or N^2."""
+    """(..., k) sums of squared residuals over variances of the torques."""
     variances: FloatArray
-    """(k,) residual variances with separate parameters for each joint."""
+    """(..., k) residual variances with separate masses of each joint, over the same."""
+    separate: FloatArray
+    """(k,) degrees of freedom of these variances."""
 
     @property
-    def misfit(self) -> float:
-        """Sum of the logarithms of the shares; joints with few degrees of freedom count less."""
-        return float(self.freedoms / (self.freedoms + PRIOR) @ np.log(self.shares))
+    def ratios(self) -> FloatArray:
+        """(..., k) residual variances over those with separate masses."""
+        return np.asarray(self.squares / self.variances / np.maximum(self.freedoms, 1e-300))
 
     @property
-    def variance(self) -> float:
-        """The mean residual variance, relative to that with separate parameters for each joint."""
-        return float((self.squares / self.variances).sum() / max(self.freedoms.sum(), 1e-300))
+    def misfit(self) -> FloatArray:
+        """(...) sum of the logarithms of the shares; few degrees of freedom count less."""
+        weights = self.freedoms / (self.freedoms + PRIOR)
+        return np.asarray((weights * np.log(self.shares)).sum(axis=-1))
 
-    def of(self, some: NDArray[np.bool_]) -> Explained:
-        """Return the fit of the joints of a mask (k,)."""
-        return Explained(*(x[some] for x in self))
+    @property
+    def refuted(self) -> NDArray[np.bool_]:
+        """(..., k) whether noise does not explain these ratios."""
+        return np.asarray(
+            fdtrc(np.maximum(self.freedoms, 1e-3), self.separate, self.ratios) < CHANCE
+        )
 
-    def decisive(self, other: Explained, least: float, changed: int = 1) -> bool:
+    def decisive(self, other: Fit, least: float, changed: int = 1) -> bool:
         """Return whether this fit, with changes of ``changed`` joints, is far better than another.
 
         The misfits must differ by more than ``least``, and the squared residuals by more than noise
@@ -67,131 +79,133 @@ class Explained(NamedTuple):
         """
         if not other.misfit - self.misfit > least:
             return False
-        gained = float(((other.squares - self.squares) / self.variances).sum())
-        ratio = gained / (changed * max(self.variance, 1e-300))
-        return bool(by_chance(ratio, changed, float(self.freedoms.sum())) < CHANCE)
+        freedom = max(float(self.freedoms.sum()), 1e-3)
+        left = float((self.squares / self.variances).sum()) / freedom
+        gained = float(((other.squares - self.squares) / self.variances).sum()) / changed
+        return bool(fdtrc(changed, freedom, max(gained, 0.0) / max(left, 1e-300)) < CHANCE)
 
 
-class CommonMasses(NamedTuple):
-    """Normal equations of the torques of k joints in p parameters that all joints share.
+class CommonMasses:
+    """Normal equations of the torques of k joints in p parameters that all joints share."""
 
-    The weight of a joint is the inverse of its residual variance with separate parameters. With few
-    degrees of freedom this variance is drawn to the geometric mean of all joints.
-    """
+    def __init__(self, masses: FloatArray, joint_terms: FloatArray) -> None:
+        """Take the columns of masses (N, k, p), and those of friction and offsets (N, k, m).
 
-    A: FloatArray
-    """(k, p, p) normal matrices."""
-    c: FloatArray
-    """(k, p) right sides."""
-    d: FloatArray
-    """(k,) sums of squares of the torques."""
-    counts: FloatArray
-    """(k,) numbers of equations, minus the numbers of friction and offset terms."""
-    variances: FloatArray
-    """(k,) residual variances with separate parameters for each joint."""
-    freedoms: FloatArray
-    """(k,) degrees of freedom of these variances."""
-    inverses: FloatArray
-    """(k, p, p) pseudoinverses of A."""
-
-    @classmethod
-    def of(cls, masses: FloatArray, tau: FloatArray, joint_terms: int) -> CommonMasses:
-        """Return the equations of columns (N, k, p) and torques (N, k).
-
-        ``joint_terms`` is the number of friction and offset terms of a joint that were projected
-        out.
+        Rows of zeros in all columns do not count.
         """
-        A = np.einsum("njp,njq->jpq", masses, masses)
-        c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
-        inverses = np.array([_inverse(B) for B in A])
-        return cls(
-            A, c, d, np.full(len(d), float(len(tau) - joint_terms)), d, d, inverses
-        ).weighed()
+        U, s, _ = np.linalg.svd(scaled(joint_terms).swapaxes(0, 1), full_matrices=False)
+        self._terms = U * (s > 1e-9)[:, None, :]
+        self._counts = joint_terms.any(axis=-1).sum(axis=0) - (s > 1e-9).sum(axis=-1)
+        self.columns = self.without_terms(np.moveaxis(masses, -1, 0))
+        """(p, N, k) columns of the masses without those of the joints."""
+        self._A = np.einsum("pnj,qnj->jpq", self.columns, self.columns)
+        self._inverses = _inverse(self._A)
 
-    def weighed(self) -> CommonMasses:
-        """Return the equations with the residual variances of separate parameters by joint."""
-        used = (self.A * self.inverses).sum(axis=(1, 2))
-        left = self.d - np.einsum("jp,jpq,jq->j", self.c, self.inverses, self.c)
-        left = np.maximum(left, max(ROUNDING**2 * float(self.d.mean()), 1e-300))
-        free = np.maximum(np.round(self.counts - used), 0.0)
-        logs, every = np.log(left / np.maximum(free, 1.0)), float(free.sum())
-        mean = float(free @ logs) / max(every, 1.0)
+    def without_terms(self, x: FloatArray) -> FloatArray:
+        """Return columns x (..., N, k) with friction and offsets projected out."""
+        parts = np.einsum("jnm,...nj->...jm", self._terms, x)
+        return np.asarray(x - np.einsum("jnm,...jm->...nj", self._terms, parts))
+
+    def fit(self, tau: FloatArray) -> Fit:
+        """Return the fit to torques (..., N, k).
+
+        The weight of a joint is the inverse of its residual variance with separate masses. With few
+        degrees of freedom this variance is drawn to the geometric mean of all joints.
+        """
+        y = self.without_terms(tau)
+        d, A = np.square(y).sum(axis=-2), self._A
+        c = np.einsum("pnj,...nj->...jp", self.columns, y)
+        least = ROUNDING**2 * d.mean(axis=-1, keepdims=True) + 1e-300
+        left = np.maximum(d - np.einsum("...jp,jpq,...jq->...j", c, self._inverses, c), least)
+        free = np.maximum(np.round(self._counts - (A * self._inverses).sum(axis=(1, 2))), 0.0)
+        logs = np.log(left / np.maximum(free, 1.0))
+        mean = (free * logs).sum(axis=-1, keepdims=True) / max(float(free.sum()), 1.0)
         variances = np.exp((free * logs + PRIOR * mean) / (free + PRIOR))
-        return self._replace(variances=variances, freedoms=free + min(PRIOR, every))
+        separate = np.maximum(free + min(PRIOR, float(free.sum())), 1e-3)
+        inverse = _inverse(np.einsum("...j,jpq->...pq", 1.0 / variances, A))
+        x = np.einsum("...pq,...jq,...j->...p", inverse, c, 1.0 / variances)
+        rest = d - 2.0 * (c @ x[..., None])[..., 0] + np.einsum("...p,jpq,...q->...j", x, A, x)
+        rest = np.maximum(rest, least)
+        used = np.einsum("jpq,...qp->...j", A, inverse) / variances
+        free = np.maximum(self._counts - used, 0.0)
+        unit = np.maximum(d, 1e-300) / np.maximum(self._counts, 1)
+        shares = np.where(free < 0.5, 1.0, np.minimum(rest / np.maximum(free, 0.5) / unit, 1.0))
+        return Fit(shares, free, rest / unit, variances / unit, separate)
 
-    def exchanged(self, i: int, j: int, masses: FloatArray, tau: FloatArray) -> CommonMasses:
-        """Return the equations with the torques of joints i and j exchanged.
+    def exchanged(self, tau: FloatArray, others: Sequence[Fit], margin: float) -> NDArray[np.bool_]:
+        """Return a mask (k,) of two joints, or of none, whose torques (N, k) are exchanged.
 
-        ``masses`` (N, k, p) are the columns; ``tau[:, m, l]`` is the torque of joint l without the
-        friction and offset terms of joint m.
+        If they are exchanged again, common masses explain them far better than in ``others``.
         """
-        c, d = self.c.copy(), self.d.copy()
-        for one, other in ((i, j), (j, i)):
-            c[one] = masses[:, one].T @ tau[:, one, other]
-            d[one] = tau[:, one, other] @ tau[:, one, other]
-        return self._replace(c=c, d=d).weighed()
+        k, least = tau.shape[1], np.inf
+        found = np.zeros(k, dtype=bool)
+        for pair in itertools.combinations(range(k), 2):
+            order = np.arange(k)
+            order[list(pair)] = pair[::-1]
+            fit, both = self.fit(tau[:, order]), order != np.arange(k)
+            better = fit.misfit < least and (fit.shares[both] < EXPLAINED).any()
+            if better and all(fit.decisive(one, margin, 2) for one in others):
+                found, least = both, float(fit.misfit)
+        return found
 
-    def without(self, some: NDArray[np.bool_]) -> CommonMasses:
-        """Return the equations without the joints of a mask (k,)."""
-        return CommonMasses(*(x[~some] for x in self))
+    def factors(
+        self, tau: FloatArray, ratios: FloatArray, joints: NDArray[np.bool_], margin: float
+    ) -> FloatArray:
+        """Return factors (k,) of torques (N, k) with which common masses fit far better.
 
-    def factors(self) -> FloatArray:
-        """Return the factors (k,) of torques with which common masses fit best.
-
-        A factor is zero if no masses explain the torques of the joint.
+        They are 1 where none is decisive. A greedy search tries factors of ``joints``, a mask (k,).
+        Only ratios of factors matter: those are 1 with which the torques agree with the
+        description, by ``ratios`` (k,) of torques to it, NaN where unknown.
         """
-        right = (self.c / self.variances[:, None]).T
-        H = np.tensordot(1.0 / self.variances, self.A, 1)
-        left = np.diag(self.d / self.variances) - right.T @ _inverse(H) @ right
-        scale = np.sqrt(np.maximum(self.d / self.variances, 1e-300))
-        g = np.linalg.eigh(left / np.outer(scale, scale))[1][:, 0] / scale
-        return np.where(np.abs(g) > 1e-3 * np.abs(g).max(), g, 0.0)
-
-    def factors_joint_by_joint(self, joints: Sequence[int]) -> FloatArray:
-        """Return the factors (k,) of torques that a greedy search finds.
-
-        In each step the torques of one of ``joints`` are multiplied by one of FACTORS.
-        """
-        g, misfit = np.ones(len(self.d)), self.explained().misfit
-        changes = [np.where(np.arange(len(g)) == j, x, 1.0) for j in joints for x in FACTORS]
-        for _ in range(2 * len(joints)):
-            misfits = [self.explained(g * change).misfit for change in changes]
+        k, start = tau.shape[1], self.fit(tau)
+        g, misfit = np.ones(k), float(start.misfit)
+        changes = [(j, x) for j in np.flatnonzero(joints) for x in FACTORS]
+        steps = np.array([np.where(np.arange(k) == j, x, 1.0) for j, x in changes])
+        for _ in range(2 * k):
+            misfits = self.fit(tau * (g * steps)[:, None, :]).misfit
             best = int(np.argmin(misfits))
             if misfits[best] > misfit - WORTH:
                 break
-            g, misfit = g * changes[best], misfits[best]
-        return g
+            g, misfit = g * steps[best], float(misfits[best])
+        if (g == 1.0).all():
+            return g
 
-    def explained(self, g: FloatArray | float = 1.0) -> Explained:
-        """Return the fit of common masses to the torques multiplied by factors g (k,)."""
-        g = np.broadcast_to(g, self.d.shape)
-        squares = np.maximum(np.square(g), 1e-12)
-        weights = 1.0 / (squares * self.variances)
-        inverse = _inverse(np.tensordot(weights, self.A, 1))
-        x = inverse @ ((weights * g) @ self.c)
-        rest = g**2 * self.d - 2.0 * g * (self.c @ x) + np.einsum("p,jpq,q->j", x, self.A, x)
-        rest = np.maximum(rest / squares, ROUNDING**2 * float(self.d.mean()) + 1e-300)
-        free = np.maximum(self.counts - weights * np.einsum("jpq,qp->j", self.A, inverse), 0.0)
-        ratios = rest * self.counts / np.maximum(free * self.d, 1e-300)
-        shares = np.where(free < 0.5, 1.0, np.minimum(ratios, 1.0))
-        return Explained(shares, free, rest, self.variances)
+        def disagreement(reference: float) -> float:
+            scale = (g * ratios / reference)[np.isfinite(ratios)]
+            return float((np.abs(np.log(np.abs(scale) + 1e-9)) + 9.0 * (scale < 0.0)).sum())
+
+        often = sorted(g.tolist(), key=g.tolist().count, reverse=True)
+        g = g / min(often, key=disagreement)
+        for j in np.flatnonzero((g != 1.0) & (g > 0.0)):
+            one = np.arange(k) == j
+
+            def misfit_at(x: float, one: Any = one, g: FloatArray = g) -> float:
+                return float(self.fit(tau * np.where(one, x, g)).misfit)
+
+            limits = 0.5 * g[j], 2.0 * g[j]
+            g = np.where(one, minimize_scalar(misfit_at, bounds=limits, method="bounded").x, g)
+        found = self.fit(tau * g)
+        for j in np.flatnonzero(g != 1.0):  # only the necessary ones
+            other = np.where(np.arange(k) == j, 1.0, g)
+            if not found.decisive(without := self.fit(tau * other), margin):
+                g, found = other, without
+        changed = g != 1.0
+        shown = changed & (found.freedoms >= 0.5)  # the other joints show the rest
+        explained = bool((found.shares[shown] < EXPLAINED).all())
+        if explained and changed.any() and found.decisive(start, margin, int(changed.sum())):
+            return g
+        return np.ones(k)
 
 
-def by_chance(
-    ratio: FloatArray | float, above: FloatArray | float, below: FloatArray | float = 1e9
-) -> FloatArray:
-    """Return the probability that the ratio of two variances of equal noise is at least so large.
-
-    ``above`` and ``below`` are the degrees of freedom of the numerator and the denominator.
-    """
-    from scipy.special import fdtrc
-
-    return np.asarray(fdtrc(np.maximum(above, 1e-3), np.maximum(below, 1e-3), ratio))
+def scaled(columns: FloatArray) -> FloatArray:
+    """Return columns (N, ..., m) scaled to length 1; columns of zeros are unchanged."""
+    lengths = np.linalg.norm(columns, axis=0)
+    return np.asarray(columns / np.where(lengths > 0.0, lengths, 1.0))
 
 
 def _inverse(A: FloatArray) -> FloatArray:
-    """Return the pseudoinverse of a normal matrix (p, p), scaled to a diagonal of ones."""
-    squares = np.diag(A)
+    """Return pseudoinverses of normal matrices (..., p, p), scaled to diagonals of ones."""
+    squares = np.diagonal(A, axis1=-2, axis2=-1)
     lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    lengths = np.outer(lengths, lengths)
+    lengths = lengths[..., :, None] * lengths[..., None, :]
     return np.asarray(np.linalg.pinv(A / lengths, rcond=ROUNDED, hermitian=True) / lengths)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +68,6 @@ class Choice(NamedTuple):
     """Result of cross-validation."""
 
     weight: float
-    """One of WEIGHTS."""
     error: float
     """Relative error of the predicted blocks."""
 
@@ -169,66 +167,53 @@ def autocorrelation_time(residual: FloatArray, equations: Sequence[Equations]) -
     return max(times)
 
 
-class ConsistentEstimate:
-    """Estimates of physically consistent parameters from one set of training data.
+def consistent_estimate(
+    bodies: FloatArray,
+    equations: Sequence[Equations],
+    weights: FloatArray = WEIGHTS,
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[FloatArray, Choice]:
+    """Return the physically consistent parameters (p,) that best fit the equations.
 
     ``bodies`` (nb, 10) are the inertial parameters of the prior. The equations are in the
-    parameters of these bodies and of the joints.
+    parameters of these bodies and of the joints. Of ``weights`` of the distance to the prior, the
+    largest first, cross-validation chooses the largest one whose error in the prediction of
+    held-out blocks is within a standard error of the smallest one (Breiman, Friedman, Olshen and
+    Stone 1984), since another motion differs more than the blocks of one motion. ``progress`` is
+    called with the share of the completed work.
     """
+    problem = ConsistentLeastSquares(bodies, joint_priors(equations))
+    A, b = stacked(equations)
+    A = A @ problem.to_parameters
+    of_rows = weights_of(A, b)
 
-    def __init__(self, bodies: FloatArray, equations: Sequence[Equations]) -> None:
-        self.problem = ConsistentLeastSquares(bodies, joint_priors(equations))
-        self._equations = equations
-        A, self._b = stacked(equations)
-        self._A = A @ self.problem.to_parameters
-        self._weights = weights_of(self._A, self._b)
-
-    def cross_validated(self, progress: Callable[[float], None] = lambda share: None) -> Choice:
-        """Return the weight whose estimates best predict held-out blocks.
-
-        It is the largest weight whose error is within a standard error of the smallest one
-        (Breiman, Friedman, Olshen and Stone 1984), since another motion differs more than the
-        blocks of one motion. ``progress`` is called with the share of the completed work.
-        """
-        each = max(1, -(-BLOCKS // len(self._equations)))
-        ends = np.cumsum([len(one.b) for one in self._equations])
-        stretches = np.split(np.arange(ends[-1]), ends[:-1])
-        split = (part for rows in stretches for part in np.array_split(rows, each))
-        blocks = [part for part in split if len(part)]
-        grams = [self._gram(block) for block in blocks]
-        total = [sum(part) for part in zip(*grams, strict=True)]
-        squares = np.zeros((len(blocks), len(WEIGHTS)))
-        for count, (block, gram) in enumerate(zip(blocks, grams, strict=True)):
-            G, g = (whole - part for whole, part in zip(total, gram, strict=True))
-            for i, weight in enumerate(WEIGHTS):
-                y = self.problem.solve(G, g, weight, self._solutions[i])
-                squares[count, i] = np.square(self._A[block] @ y - self._b[block]).sum()
-            progress((count + 1) / len(blocks))
-        total_error = squares.sum(axis=0)
-        best = int(np.argmin(total_error))
-        spread = squares[:, best].std() * np.sqrt(len(blocks))
-        chosen = int(np.flatnonzero(total_error <= total_error[best] + spread)[0])
-        error = np.sqrt(total_error[chosen] / np.square(self._b).sum())
-        return Choice(float(WEIGHTS[chosen]), float(error))
-
-    def estimate(self, weight: float) -> FloatArray:
-        """Return the parameters (p,) for a weight of the distance to the description."""
-        y = self._solutions[int(np.argmin(np.abs(WEIGHTS - weight)))]
-        return np.asarray(self.problem.to_parameters @ y)
-
-    @cached_property
-    def _solutions(self) -> list[FloatArray]:
-        """Solutions for all data, for each of WEIGHTS."""
-        G, g = self._gram(np.arange(len(self._b)))
-        solutions = [self.problem.description]
-        for weight in WEIGHTS:
-            solutions.append(self.problem.solve(G, g, weight, solutions[-1]))
-        return solutions[1:]
-
-    def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """Return the normal matrix (p, p) and right side (p,) of some of the equations."""
-        X, right = weighted(self._A[rows], self._b[rows], self._weights[rows])
+    def gram(rows: Rows | slice) -> tuple[FloatArray, FloatArray]:
+        X, right = weighted(A[rows], b[rows], of_rows[rows])
         return X.T @ X, X.T @ right
+
+    G, g = gram(slice(None))
+    solutions = [problem.description]
+    for weight in weights:
+        solutions.append(problem.solve(G, g, weight, solutions[-1]))
+    solutions = solutions[1:]
+    ends = np.cumsum([len(one.b) for one in equations])
+    each = max(1, -(-BLOCKS // len(equations)))
+    stretches = np.split(np.arange(ends[-1]), ends[:-1])
+    blocks = [rows for one in stretches for rows in np.array_split(one, each) if len(rows)]
+    squares = np.zeros((len(blocks), len(weights)))
+    for k, rows in enumerate(blocks):
+        G_left, g_left = gram(rows)
+        for i, (weight, start) in enumerate(zip(weights, solutions, strict=True)):
+            y = problem.solve(G - G_left, g - g_left, weight, start)
+            squares[k, i] = np.square(A[rows] @ y - b[rows]).sum()
+        progress((k + 1) / len(blocks))
+    total = squares.sum(axis=0)
+    best = int(np.argmin(total))
+    spread = squares[:, best].std() * np.sqrt(len(blocks))
+    chosen = int(np.flatnonzero(total <= total[best] + spread)[0])
+    error = float(np.sqrt(total[chosen] / np.square(b).sum()))
+    x = np.asarray(problem.to_parameters @ solutions[chosen])
+    return x, Choice(float(weights[chosen]), error)
 
 
 def joint_priors(equations: Sequence[Equations]) -> FloatArray:

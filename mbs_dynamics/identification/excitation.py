@@ -20,6 +20,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.identification.estimation import column_lengths
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
@@ -111,12 +112,12 @@ def plan_excitation(
     search = _Search(
         model.loaded(), duration, limits or MotionLimits(), np.random.default_rng(seed)
     )
-    candidate = search.run(progress)
+    candidate, rows = search.run(progress)
     t = np.linspace(0.0, duration, round(duration * rate) + 1)
     q, qd, qdd = search.motion(candidate, t)
-    condition, approach = search.condition(candidate), search.approach(q[0])
+    condition = float(np.linalg.cond(rows / column_lengths(rows)))
     motion = TimeSeries(t, model.joint_names, q, qd=qd, qdd=qdd)
-    return Excitation(motion, condition, approach)
+    return Excitation(motion, condition, search.approach(q[0]))
 
 
 class _Search:
@@ -133,41 +134,43 @@ class _Search:
         waves = int(FASTEST * duration)
         self._w = 2.0 * np.pi / duration * np.arange(1, waves + 1)
         self._t = np.linspace(0.0, duration, SAMPLES * waves, endpoint=False)
-        torque_model = TorqueModel(model, model.joint_names, 0.05)
-        self._torque_model = torque_model
-        self._columns = list(torque_model.independent().columns)
+        self._torque_model = TorqueModel(model, model.joint_names, 0.05)
+        self._columns = list(self._torque_model.independent().columns)
         bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
         self._middle = np.where(bounded, 0.5 * (model.lower + model.upper), 0.0)
-        half = np.where(bounded, 0.5 * (model.upper - model.lower), UNLIMITED)
-        self._reach = limits.position * half
+        self._half = np.where(bounded, 0.5 * (model.upper - model.lower), UNLIMITED)
+        self._reach = limits.position * self._half
+        self._speed = limits.velocity * model.velocity_limits
 
-    def run(self, progress: Callable[[float], None]) -> FloatArray:
-        """Return the best candidate."""
-        best, most = None, -np.inf
-        for k in range(STARTS):
-            a, b = self._rng.normal(size=(2, len(self._w), self._model.n))
-            part = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
-            candidate = self._feasible(np.concatenate([a, b, (self._middle + part)[None]]))
-            gained = self._information(candidate)
-            if gained > most:
-                best, most = candidate, gained
-            progress(0.5 * (k + 1) / STARTS)
-        if best is None:
-            raise ArgumentError(
-                "no motion within the limits was found: is a box too narrow, or are torques too "
-                "large for the description?"
-            )
-        step = 0.3
-        for k in range(STEPS):  # the one-fifth rule of Rechenberg (1973)
-            change = step * self._rng.normal(size=best.shape) * np.abs(best).mean(axis=0)
-            candidate = self._feasible(best + change)
-            gained = self._information(candidate)
-            if gained > most:
-                best, most, step = candidate, gained, 1.3 * step
+    def run(self, progress: Callable[[float], None]) -> tuple[FloatArray, FloatArray]:
+        """Return the best candidate and its equations: random ones, improved by random changes.
+
+        The size of the changes follows the one-fifth rule of Rechenberg (1973).
+        """
+        best, rows = np.zeros((2 * len(self._w) + 1, self._model.n)), np.zeros(0)
+        most, step = -np.inf, 0.3
+        for k in range(STARTS + STEPS):
+            candidate = self._rng.normal(size=best.shape)
+            if k < STARTS:
+                mean = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
+                candidate[-1] = self._middle + mean
             else:
-                step *= 0.935
-            progress(0.5 + 0.5 * (k + 1) / STEPS)
-        return best
+                candidate = best + step * candidate * np.abs(best).mean(axis=0)
+            candidate = self._scaled(candidate)
+            found = self._equations(candidate)
+            # the log determinant of the information matrix
+            gained = -np.inf if found is None else float(np.linalg.slogdet(found.T @ found)[1])
+            if found is not None and gained > most:
+                best, rows, most = candidate, found, gained
+            if k >= STARTS:
+                step *= 1.3 if best is candidate else 0.935
+            elif k + 1 == STARTS and most == -np.inf:
+                raise ArgumentError(
+                    "no motion within the limits was found: is a box too narrow, or are torques "
+                    "too large for the description?"
+                )
+            progress((k + 1) / (STARTS + STEPS))
+        return best, rows
 
     def motion(
         self, candidate: FloatArray, t: FloatArray
@@ -184,20 +187,11 @@ class _Search:
 
         The mean speed is half the allowed one, for profiles with acceleration phases.
         """
-        model = self._model
-        low, high = (np.where(np.isfinite(x), x, q) for x in (model.lower, model.upper))
-        way = np.maximum(np.maximum(high - q, q - low), UNLIMITED * (low == high))
-        speed = np.minimum(self._limits.velocity * model.velocity_limits, UNLIMITED)
-        return float(np.ceil((2.0 * way / speed).max()))
+        way = np.abs(q - self._middle) + self._half
+        return float(np.ceil((2.0 * way / np.minimum(self._speed, UNLIMITED)).max()))
 
-    def condition(self, candidate: FloatArray) -> float:
-        """Return the condition number of the equations, columns of length 1."""
-        rows = self._rows(candidate)
-        lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-        return float(np.linalg.cond(rows / lengths))
-
-    def _feasible(self, candidate: FloatArray) -> FloatArray:
-        """Return a candidate at rest at both ends, scaled to the limits of the joints."""
+    def _scaled(self, candidate: FloatArray) -> FloatArray:
+        """Return a candidate at rest at both ends, scaled to the limits of positions and rates."""
         a, b = np.split(candidate[:-1], 2)
         a = a - a.mean(axis=0)  # zero rates at the ends: sum a = 0
         w = self._w[:, None]
@@ -206,42 +200,31 @@ class _Search:
         middle = np.clip(candidate[-1], self._middle - half, self._middle + half)
         scaled = np.concatenate([a, b, middle[None]])
         q, qd, qdd = self.motion(scaled, self._t)
-        room = self._reach - np.abs(middle - self._middle)
-        speed = self._limits.velocity * self._model.velocity_limits
         used = [
-            np.abs(q - middle).max(axis=0) / room,
-            np.abs(qd).max(axis=0) / speed,
+            np.abs(q - middle).max(axis=0) / (self._reach - np.abs(middle - self._middle)),
+            np.abs(qd).max(axis=0) / self._speed,
             np.abs(qdd).max(axis=0) / self._limits.acceleration,
         ]
         scaled[:-1] /= BETWEEN * np.max(used, axis=0)
-        for _ in range(8):
-            if self._allowed(scaled):
-                break
-            scaled[:-1] *= 0.8
         return scaled
 
-    def _allowed(self, candidate: FloatArray) -> bool:
-        """Return whether torques and boxes are within the limits."""
-        q, qd, qdd = self.motion(candidate, self._t)
-        tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
-        if (tau > self._limits.torque * self._model.effort_limits).any():
-            return False
-        for box in self._limits.boxes:
-            at = mbs.forward_kinematics(self._model, q, bodies=[box.frame])[:, 0, :3, 3]
-            if (at < box.low).any() or (at > box.high).any():
-                return False
-        return True
+    def _equations(self, candidate: FloatArray) -> FloatArray | None:
+        """Return the equations (N n, b) of base parameters, None if they exceed limits.
 
-    def _information(self, candidate: FloatArray) -> float:
-        """Return the log determinant of the information matrix; -inf beyond the limits."""
-        if not self._allowed(candidate):
-            return -np.inf
-        singular = np.linalg.svd(self._rows(candidate), compute_uv=False)
-        return float(2.0 * np.log(np.maximum(singular, 1e-300)).sum())
-
-    def _rows(self, candidate: FloatArray) -> FloatArray:
-        A = self._torque_model.regressor(*self.motion(candidate, self._t))[..., self._columns]
-        return A.reshape(-1, A.shape[-1])
+        A candidate whose torques or frames exceed their limits is shrunk in place.
+        """
+        for _ in range(9):
+            q, qd, qdd = self.motion(candidate, self._t)
+            A = self._torque_model.regressor(q, qd, qdd)
+            tau = np.abs(A @ self._torque_model.described()).max(axis=0)
+            allowed = bool((tau <= self._limits.torque * self._model.effort_limits).all())
+            for box in self._limits.boxes:
+                at = mbs.forward_kinematics(self._model, q, bodies=[box.frame])[:, 0, :3, 3]
+                allowed = allowed and bool(((box.low <= at) & (at <= box.high)).all())
+            if allowed:
+                return A[..., self._columns].reshape(-1, len(self._columns))
+            candidate[:-1] *= 0.8
+        return None
 
 
 def box_of(text: str, frames: Mapping[str, Frame]) -> Box:

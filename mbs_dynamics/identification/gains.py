@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
+from mbs_dynamics.identification.common_masses import scaled
 from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.estimation import autocorrelation_time
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_evidence import scaled
 from mbs_dynamics.identification.torque_model import joint_columns, stacked
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError

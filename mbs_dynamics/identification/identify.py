@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     BaseEstimate,
     Choice,
-    ConsistentEstimate,
     base_estimate,
+    consistent_estimate,
     friction_estimate,
     least_squares_residual,
 )
@@ -66,18 +65,22 @@ class Identification:
     @property
     def model(self) -> Model:
         """The model with the identified inertias, and armature, damping and friction of joints."""
-        model = self.torque_model.model
-        terms = {"armature": "inertia", "damping": "viscous", "friction": "coulomb"}
-        found = self.joint_parameters
+        model, found = self.torque_model.model, self.joint_parameters
         bodies = []
-        for body, x in zip(model.bodies, self.inertial, strict=True):
-            joint, changes = body.joint, dict[str, Any]()
-            if joint.name in found:
-                changes = {name: found[joint.name][term] for name, term in terms.items()}
-            elif joint.mimics in found:  # the values are those of the coordinate
-                changes = dict.fromkeys(terms, 0.0)
-            inertia = Inertia.from_parameters(x)
-            bodies.append(replace(body, inertia=inertia, joint=replace(joint, **changes)))
+        for body, parameters in zip(model.bodies, self.inertial, strict=True):
+            joint = body.joint
+            terms = found.get(joint.mimics or joint.name)
+            if terms is not None:
+                # those of a coordinate are with the joint that drives it
+                share = 0.0 if joint.mimics else 1.0
+                joint = replace(
+                    joint,
+                    armature=share * terms["inertia"],
+                    damping=share * terms["viscous"],
+                    friction=share * terms["coulomb"],
+                )
+            inertia = Inertia.from_parameters(parameters)
+            bodies.append(replace(body, inertia=inertia, joint=joint))
         return replace(model, bodies=tuple(bodies), payloads=Payloads())
 
     @property
@@ -142,11 +145,7 @@ def identify(
         notes.append("no recording for validation was given: three tenths were held out")
     else:
         other = Data.read(model, [validation], cutoff=data.cutoff)
-        if other.torque_model.joints != torque_model.joints:
-            raise validation.error(
-                f"its joints are {listed(other.torque_model.joints)}; those of the other "
-                f"recordings are {listed(torque_model.joints)}"
-            )
+        check_joints(validation, other, torque_model)
         held, notes = other.equations, [*notes, *other.notes]
 
     def at_speed(speed: float, equations: Sequence[Equations]) -> list[Equations]:
@@ -164,6 +163,16 @@ def identify(
     return estimated(data._replace(torque_model=torque_model, notes=notes), known, held, progress)
 
 
+def check_joints(recording: TimeSeries, data: Data, other: TorqueModel) -> None:
+    """Raise TimeSeriesError if a recording has not the joints of another one."""
+    if data.torque_model.joints != other.joints:
+        raise recording.error(
+            f"its joints with torques are {listed(data.torque_model.joints)}; those of the other "
+            f"recordings are {listed(other.joints)}. Give recordings in which the same joints have "
+            "torques"
+        )
+
+
 def estimated(
     data: Data,
     known: Sequence[Equations],
@@ -176,25 +185,24 @@ def estimated(
     ``held`` the error is that of cross-validation.
     """
     torque_model = data.torque_model
-    bodies = torque_model.described()[: torque_model.rigid].reshape(-1, 10)
-    estimate = ConsistentEstimate(bodies, known)
-    choice = estimate.cross_validated(progress)
-    x, judged = estimate.estimate(choice.weight), held or known
+    described = torque_model.described()
+    bodies = described[: torque_model.rigid].reshape(-1, 10)
+    x, choice = consistent_estimate(bodies, known, progress=progress)
+    judged = held or known
     errors = Errors(
-        relative_error(judged, torque_model.described()),
+        relative_error(judged, described),
         relative_error(judged, friction_estimate(torque_model, known)),
         relative_error(held, x) if held else choice.error,
     )
-    base, notes = base_estimate(torque_model, known, data.independent), dict.fromkeys(data.notes)
     return Identification(
         torque_model,
         x,
         data.cutoff,
         errors,
         choice,
-        base,
+        base_estimate(torque_model, known, data.independent),
         tuple(judged),
-        tuple(notes),
+        tuple(dict.fromkeys(data.notes)),
         data.names,
     )
 

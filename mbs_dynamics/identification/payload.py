@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import listed
-from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
-    ConsistentEstimate,
     autocorrelation_time,
     column_lengths,
+    consistent_estimate,
     weighted,
     weights_of,
 )
-from mbs_dynamics.identification.identify import WORST, identify
+from mbs_dynamics.identification.identify import WORST, check_joints, identify
 from mbs_dynamics.identification.torque_checks import ADVICE, CERTAIN, check_weight
 from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.body import Frame
@@ -92,16 +90,6 @@ def _to_body(frame: Frame) -> FloatArray:
     return np.stack([each.parameters for each in moved], axis=1).astype(float)
 
 
-def _deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
-    """Return standard deviations of mass and centre of mass.
-
-    ``spread`` (4, 4) is the covariance of the mass and of the first moment, mass times com.
-    """
-    slopes = np.column_stack([-com / mass, np.eye(3) / mass])
-    variances = np.diag(slopes @ spread @ slopes.T)
-    return float(np.sqrt(spread[0, 0])), np.sqrt(np.maximum(variances, 0.0))  # rounding
-
-
 def _rounded(x: Any) -> float:
     """Return a number rounded to six digits."""
     return float(f"{float(x):.6g}")
@@ -123,12 +111,8 @@ def identify_payload(
     speed = FRICTION_SPEEDS[1] if arm is None else arm.torque_model.friction_speed
     data = Data.read(model, [recording], speed, check=False)
     torque_model = data.torque_model
-    if arm is not None and arm.torque_model.joints != torque_model.joints:
-        raise recording.error(
-            f"its joints with torques are {listed(torque_model.joints)}; those of the recording "
-            f"without the load are {listed(arm.torque_model.joints)}. Give recordings in which "
-            "the same joints have torques"
-        )
+    if arm is not None:
+        check_joints(recording, data, arm.torque_model)
 
     # what the arm leaves of the torques, in the parameters of the load and of the joints: friction
     # is fitted anew, since it may have changed
@@ -145,8 +129,7 @@ def identify_payload(
 
     rows, right = weighted(A, rest, weights_of(A, rest))
     prior = np.array([_prior(rows, right).parameters], dtype=float)
-    parameters = ConsistentEstimate(prior, equations).estimate(WEIGHTS[-1])
-    assert is_consistent(parameters[:10])
+    parameters, _ = consistent_estimate(prior, equations, WEIGHTS[-1:])
     inertia = Inertia.from_parameters(parameters[:10])
     arm_mass = sum(float(body.inertia.mass) for body in model.bodies)
     if inertia.mass > HEAVIEST * arm_mass and "tau" not in recording.declared:
@@ -159,23 +142,25 @@ def identify_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
     notes = [*(arm.notes if arm else ()), *Data.read(carrying, [recording], speed).notes]
-    if inertia.mass < LIGHTEST:
-        raise recording.error(f"the torques show no load on {link!r}: {inertia.mass:.3g} kg")
-
     residual = (right - rows @ parameters).reshape(rest.shape)
     variance = float(np.square(residual).mean()) * autocorrelation_time(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     _, b = stacked(data.equations)
-    deviations = _deviations(float(inertia.mass), inertia.com, spread)
-    if not inertia.mass >= CERTAIN * deviations[0]:
+    mass, com = float(inertia.mass), inertia.com
+    slopes = np.column_stack([-com / mass, np.eye(3) / mass])  # of com by mass and first moment
+    mass_deviation, *com_deviations = np.sqrt(
+        [spread[0, 0], *np.maximum(np.diag(slopes @ spread @ slopes.T), 0.0)]
+    )
+    if not mass >= max(CERTAIN * mass_deviation, LIGHTEST):
         raise recording.error(
-            f"the torques do not show the load on {link!r}: {inertia.mass:.3g} +- "
-            f"{deviations[0]:.2g} kg. Are they those of this arm, in N m?"
+            f"the torques do not show the load on {link!r}: {mass:.3g} +- {mass_deviation:.2g} kg. "
+            "Are they those of this arm, in N m?"
         )
     return PayloadEstimate(
         link,
         inertia,
-        *deviations,
+        float(mass_deviation),
+        np.array(com_deviations),
         float(np.linalg.norm(rest - A @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         tuple(dict.fromkeys(notes)),

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.plausibility import GAP, STILL, unwrapped
 
 SHORTEST = 50
@@ -26,14 +25,6 @@ largest of the AROUND steps before and the AROUND steps after it."""
 
 SHOWN = 20
 """Largest number of instants that a note lists."""
-
-
-class Stretch(NamedTuple):
-    """A part of a recording without gaps, with a uniform clock that begins at zero."""
-
-    series: TimeSeries
-    rest: tuple[tuple[str, float], ...] = ()
-    """Names and positions of joints that were left out, since they are at rest without torques."""
 
 
 def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, list[str]]:
@@ -59,24 +50,23 @@ def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, 
     return series, series.tau, notes
 
 
-def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
+def prepared(series: TimeSeries, model: Model) -> tuple[list[TimeSeries], list[str]]:
     """Return the usable stretches of a recording, and notes on what was left out.
 
-    Joints at rest without torques, such as those of grippers, and samples before the drives report
-    torques are left out. Angles are unwrapped. Stretches end at gaps in time and at jumps of the
-    positions. Raises TimeSeriesError for a recording that cannot be used.
+    A stretch has no gaps, and a uniform clock that begins at zero. Torques of joints at rest
+    without torques, such as those of grippers, are NaN, and their positions constant. Samples
+    before the drives report torques are left out. Angles are unwrapped. Stretches end at gaps in
+    time and at jumps of the positions. Raises TimeSeriesError for a recording that cannot be used.
     """
     series, tau, notes = recorded(series, model)
     silent = ~np.nan_to_num(tau).any(axis=0) & (np.ptp(series.q, axis=0) < STILL)
-    rest: tuple[tuple[str, float], ...] = ()
     if silent.any() and not silent.all():
         notes.append(f"left out, since they neither move nor have torques: {series.named(silent)}")
-        middle = np.median(series.q, axis=0).tolist()
-        rest = tuple((series.joints[k], middle[k]) for k in np.flatnonzero(silent))
-        series = series.of_joints([series.joints[k] for k in np.flatnonzero(~silent)])
-        tau = tau[:, ~silent]
-    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL) & tau.any(axis=0)
-    constant |= np.isnan(tau).all(axis=0)
+        q = np.where(silent, np.median(series.q, axis=0), series.q)
+        tau = np.where(silent, np.nan, tau)
+        series = replace(series, q=q, tau=tau)
+    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL)
+    constant |= np.isnan(tau).all(axis=0) & ~silent
     if constant.any():
         raise series.error(
             f"holds no efforts of {series.named(constant)}: they are missing, or do not change "
@@ -87,10 +77,10 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]
         notes.append(f"{int(idle.sum())} samples without any torque were left out")
         series = series.rows(~idle)
     stretches, remarks = stretches_of(series, model)
-    return [one._replace(rest=rest) for one in stretches], notes + remarks
+    return stretches, notes + remarks
 
 
-def stretches_of(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
+def stretches_of(series: TimeSeries, model: Model) -> tuple[list[TimeSeries], list[str]]:
     """Return the stretches of a recording without gaps in time and jumps, and notes.
 
     Raises TimeSeriesError for a recording that is too short, or in which no joint moves.
@@ -124,20 +114,14 @@ def stretches_of(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[
         raise series.error(
             f"no stretch without gaps and jumps has {SHORTEST} samples; {'; '.join(notes)}"
         )
-    return [Stretch(part) for part in parts], notes
+    return parts, notes
 
 
-def prepared_all(recordings: Sequence[TimeSeries], model: Model) -> tuple[list[Stretch], list[str]]:
-    """Return the stretches of several recordings of the same joints, and notes."""
-    stretches: list[Stretch] = []
-    notes: list[str] = []
-    for recording in recordings:
-        found, remarks = prepared(recording, model)
-        stretches += found
-        notes += [f"{recording.name}: {remark}" if recording.name else remark for remark in remarks]
-    if len({one.series.joints for one in stretches}) > 1:
-        raise TimeSeriesError("the recordings have different joints; they must have the same ones")
-    return stretches, notes
+def joints_with_torques(series: TimeSeries) -> tuple[str, ...]:
+    """Return the names of the joints whose torques were measured."""
+    assert series.tau is not None
+    known = np.flatnonzero(~np.isnan(series.tau).all(axis=0))
+    return tuple(series.joints[k] for k in known)
 
 
 def jumps_of(q: FloatArray) -> NDArray[np.intp]:

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 from html import escape
 from string import Template
@@ -14,14 +15,13 @@ from typing import Any
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.identification.torque_model import stacked
 
 POINTS = 1500
 """Approximate number of points of a curve."""
-
-WELL = 0.1
-"""A parameter is well known if its standard deviation is less than this share of its value."""
 
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "0.6"},
@@ -40,19 +40,17 @@ td:first-child, th:first-child { text-align: left; }
 svg { width: 100%; height: auto; }
 </style></head><body>
 <h1>$title</h1>
-<p>Identified from $recordings, compared with held-out data of $held. Written on $date by
-mbs_dynamics $version.</p>
+<p>Identified from $recordings, written on $date by mbs_dynamics $version.</p>
 $errors
-<p>$consistent identified inertias are physically possible. The estimate minimises the error of the
-torques plus a weight times the distance of the inertias from those of the description. Parameters
-that the data do not determine therefore remain near the description. Cross-validation chose the
-weight $weight, with a relative error of $best.</p>
+<p>All identified inertias are physically possible. Parameters that the data do not determine remain
+near the description, by a weight of $weight that cross-validation chose.</p>
 <h2>What to record next</h2>
-<p>$advice</p>
+<p>Joints and bodies with combinations of parameters whose standard deviation is larger than their
+value, and the number of these: $least. Move these joints, and those before them, faster and through
+more of their range; <code>mbs-dynamics excite</code> plans such a motion.</p>
 <h2>Torques</h2>
-<p>Held-out data below $cutoff Hz, one stretch after the other: measured, predicted by the
-identified model, and by the description without friction. The title of each plot states the
-relative error of the joint.</p>
+<p>Held-out data of $held below $cutoff Hz, one stretch after the other: measured, predicted by the
+identified model, and by the description without friction. Titles state the relative errors.</p>
 $figure
 <h2>Joints</h2>
 $joints
@@ -60,8 +58,9 @@ $joints
 $links
 <h2>Identifiable parameters</h2>
 <p>Torques depend on $count combinations of parameters. The data determine $rank of them, with a
-condition number of $condition. Each combination is named after its first parameter. Values are from
-weighted least squares, without constraints of physical consistency.</p>
+condition number of $condition; the standard deviations of others are infinite. Each combination is
+named after its first parameter. Values are from weighted least squares, without constraints of
+physical consistency.</p>
 $parameters
 <h2>Notes on the recordings</h2>
 <ul>$notes</ul>
@@ -71,53 +70,52 @@ $parameters
 
 def report(result: Identification, title: str) -> str:
     """Return the page as HTML. Raises MbsError without matplotlib."""
-    base, errors = result.base, result.errors
-    shares = {
-        "description": errors.description,
-        "description with fitted friction": errors.description_with_friction,
-        "identified": errors.identified,
-    }
-    held = ", ".join(dict.fromkeys(one.name for one in result.validation if one.name))
+    base, model = result.base, result.torque_model
+    held = dict.fromkeys(one.name for one in result.validation)
+    before = model.described()[: model.rigid].reshape(-1, 10)
+    bodies = zip(model.model.body_names, before, result.inertial, strict=True)
+    combinations = list(zip(base.names, base.values, base.deviations, strict=True))
+    poor = Counter(
+        name.rsplit(".", 1)[0] for name, value, deviation in combinations if deviation > abs(value)
+    )
+    least = ", ".join(f"{name} ({count})" for name, count in poor.most_common(6))
     return PAGE.substitute(
         title=escape(title),
-        recordings=escape(", ".join(filter(None, result.recordings)) or "recordings"),
-        held=escape(held or "the same"),
+        recordings=escape(", ".join(result.recordings)),
+        held=escape(", ".join(held)),
         date=date.today().isoformat(),
         version=mbs.__version__,
         errors=_table(
             ("torques of", "relative error, held-out data"),
-            ((name, f"{100 * x:.2f} %") for name, x in shares.items() if x is not None),
+            [
+                (name.replace("_", " "), f"{100 * x:.2f} %")
+                for name, x in vars(result.errors).items()
+            ],
         ),
-        consistent="All" if result.consistent else "Not all",
         weight=f"{result.choice.weight:g}",
-        best=f"{100 * result.choice.error:.2f} %",
-        advice=_advice(result),
+        least=escape(least) or "none",
         cutoff=f"{result.cutoff:.3g}",
         figure=_figure(result),
         joints=_table(
             ("joint", "Coulomb [N m or N]", "viscous [N m s/rad]", "motor [kg m²]", "offset"),
-            (
+            [
                 (name, *(f"{value:.4g}" for value in one.values()))
                 for name, one in result.joint_parameters.items()
-            ),
+            ],
         ),
-        links=_links(result),
+        links=_table(
+            ("body", "mass before [kg]", "after", "centre of mass before [mm]", "after"),
+            [
+                (name, f"{old[0]:.3f}", f"{new[0]:.3f}", _centre(old), _centre(new))
+                for name, old, new in bodies
+            ],
+        ),
         count=len(base.values),
         rank=base.rank,
         condition=f"{base.condition:.3g}",
         parameters=_table(
-            ("combination", "value (SI)", "standard deviation", "well known"),
-            (
-                (
-                    name,
-                    f"{value:.4g}",
-                    f"{deviation:.2g}" if np.isfinite(deviation) else "not determined",
-                    "yes" if deviation < WELL * abs(value) else "",
-                )
-                for name, value, deviation in zip(
-                    base.names, base.values, base.deviations, strict=True
-                )
-            ),
+            ("combination", "value (SI)", "standard deviation"),
+            [(name, f"{value:.4g}", f"{deviation:.2g}") for name, value, deviation in combinations],
         ),
         notes="".join(f"<li>{escape(note)}</li>" for note in result.notes),
     )
@@ -129,30 +127,29 @@ def _figure(result: Identification) -> str:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing_extra("reports need matplotlib", "plot", error) from error
-    model, joints = result.torque_model.model, result.torque_model.joints
-    step = max(1, sum(len(one.b) for one in result.validation) // POINTS)
+    torque_model, joints = result.torque_model, result.torque_model.joints
+    A, b = stacked(result.validation)
+    curves = {
+        "measured": b,
+        "identified": A @ result.x,
+        "description": A @ torque_model.described(),
+    }
+    shares = np.linalg.norm(curves["identified"] - b, axis=0) / np.linalg.norm(b, axis=0)
+    t = np.cumsum(
+        np.concatenate([np.full(len(one.b), 1.0 / one.rate) for one in result.validation])
+    )
+    begins = np.cumsum([0, *(len(one.b) for one in result.validation[:-1])])
+    shown = slice(None, None, max(1, len(t) // POINTS))
     figure = Figure(figsize=(9.0, 1.8 * len(joints)), layout="constrained")
     axes: Any = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]
-    described, begin = result.torque_model.described(), 0.0
-    errors, sizes = np.zeros(len(joints)), np.zeros(len(joints))
-    for one in result.validation:
-        curves = {
-            "measured": one.b,
-            "identified": one.A @ result.x,
-            "description": one.A @ described,
-        }
-        errors += np.square(curves["identified"] - one.b).sum(axis=0)
-        sizes += np.square(one.b).sum(axis=0)
-        t = begin + np.arange(0, len(one.b), step) / one.rate
-        for j, ax in enumerate(axes):
-            ax.axvline(begin, color="0.85", linewidth=0.8)
-            for (label, y), style in zip(curves.items(), STYLES, strict=True):
-                ax.plot(t, y[::step, j], label="" if begin else label, linewidth=1.2, **style)
-        begin = float(t[-1])
     for j, ax in enumerate(axes):
-        slides = not model.joint(joints[j]).screws[:3].any()
-        share = np.sqrt(errors[j] / max(sizes[j], 1e-12))
-        ax.set(ylabel="N" if slides else "N m", title=f"{joints[j]}: {100 * share:.1f} %")
+        for begin in t[begins]:
+            ax.axvline(begin, color="0.85", linewidth=0.8)
+        for (label, y), style in zip(curves.items(), STYLES, strict=True):
+            ax.plot(t[shown], y[shown, j], label=label, linewidth=1.2, **style)
+        slides = not torque_model.model.joint(joints[j]).screws[:3].any()
+        unit = "N" if slides else "N m"
+        ax.set(ylabel=unit, title=f"{joints[j]}: {100 * shares[j]:.1f} %")
     axes[-1].set_xlabel("s of held-out data")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     page = io.StringIO()
@@ -161,42 +158,15 @@ def _figure(result: Identification) -> str:
     return text[text.index("<svg") :]
 
 
-def _links(result: Identification) -> str:
-    before = result.torque_model.described()[: result.torque_model.rigid].reshape(-1, 10)
-    rows = []
-    names = result.torque_model.model.body_names
-    for name, old, new in zip(names, before, result.inertial, strict=True):
-        centres = [x[1:4] / x[0] if x[0] > 0.0 else np.zeros(3) for x in (old, new)]
-        shown = ["(" + ", ".join(f"{1e3 * c:.0f}" for c in centre) + ")" for centre in centres]
-        rows.append((name, f"{old[0]:.3f}", f"{new[0]:.3f}", *shown))
-    return _table(
-        ("body", "mass before [kg]", "after [kg]", "centre of mass before [mm]", "after [mm]"), rows
-    )
+def _centre(parameters: FloatArray) -> str:
+    """Return the centre of mass of inertial parameters (10,) in mm."""
+    centre = 1e3 * parameters[1:4] / max(parameters[0], 1e-300)
+    return "({:.0f}, {:.0f}, {:.0f})".format(*centre)
 
 
-def _advice(result: Identification) -> str:
-    """Return advice on which joints should move more, from parameters that are poorly known."""
-    base = result.base
-    poor = [
-        name.rsplit(".", 1)[0]
-        for name, value, deviation in zip(base.names, base.values, base.deviations, strict=True)
-        if deviation > max(abs(float(value)), 1e-300)
-    ]
-    counts = sorted({name: poor.count(name) for name in poor}.items(), key=lambda one: -one[1])
-    if not counts:
-        return "The standard deviation of every combination is smaller than its value."
-    listed = ", ".join(f"{escape(name)} ({count})" for name, count in counts[:6])
-    return (
-        f"Least is known about {listed}; in parentheses is the number of combinations whose "
-        "standard deviation is larger than their value. Move these faster, and through more of "
-        "their range with the joints before them; <code>mbs-dynamics excite</code> plans such a "
-        "motion."
-    )
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = "".join(f"<th>{escape(word)}</th>" for word in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{cells}</tr>{body}</table>"
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an HTML table of texts."""
+    cells = [[f"<td>{escape(cell)}</td>" for cell in row] for row in rows]
+    first = "".join(f"<th>{escape(word)}</th>" for word in header)
+    others = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    return f"<table><tr>{first}</tr>{others}</table>"

@@ -26,7 +26,7 @@ from mbs_dynamics.identification.data import FRICTION_SPEEDS
 from mbs_dynamics.identification.estimation import nonnegative
 from mbs_dynamics.identification.identify import Identification, identify
 from mbs_dynamics.identification.preparation import stretches_of
-from mbs_dynamics.identification.signals import Signals, cutoff_of, filtered, low_pass
+from mbs_dynamics.identification.signals import cutoff_of, filtered, low_pass, rate_of
 from mbs_dynamics.identification.torque_model import TorqueModel, joint_columns
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
@@ -43,8 +43,9 @@ MOVES = 0.02
 REPEATED = 1e-6
 """Distance of goals from positions, as a share of the motion, that no servo has."""
 
-SATURATED, MOST_SATURATED = 0.9, 0.5
-"""Share of the effort limit above which a servo may saturate, and largest share of such samples."""
+SATURATED, MOST_SATURATED = 0.9, 50.0
+"""Share of the effort limit above which a servo may saturate, and largest percentage of such
+samples."""
 
 WORST = 0.5
 """Largest relative error of the differences of goals and positions."""
@@ -112,16 +113,17 @@ def identify_servos(
     not those of the servos.
     """
     model = model.loaded()
-    carrying = model if loaded is None else model.with_payload(link, mass, com)
     notes: list[str] = []
     parts: list[_Part] = []
-    for series in [*recordings, *([] if loaded is None else [loaded])]:
-        found, remarks = _parts(series, model, carrying if series is loaded else None)
+    given = [(series, model) for series in recordings]
+    if loaded is not None:
+        given.append((loaded, model.with_payload(link, mass, com).loaded()))
+    for series, carrying in given:
+        found, remarks = _parts(series, model, carrying)
         parts += found
         notes += remarks
-    joints = parts[0].joints
     servos = {}
-    for j, name in enumerate(joints):
+    for j, name in enumerate(parts[0].joints):
         servos[name], remarks = _servo(parts, j, model, scaled=loaded is not None)
         notes += remarks
     identification = None
@@ -147,27 +149,22 @@ def _with_goals(series: TimeSeries, model: Model) -> TimeSeries:
     )
     assert series.goal is not None
     for name, goal, q in zip(series.joints, series.goal.T, series.q.T, strict=True):
-        column = series.column(f"goal_{name}")
-        moves, commanded = float(np.ptp(q)), float(np.ptp(goal))
-        if moves > MOVES and commanded < 0.1 * moves:
-            raise series.error(
-                f"{column} changes by {commanded:.3g} while {name} moves by {moves:.3g}: it does "
-                f"not hold the goals of this servo. Declare its meaning, or {column}=none"
-            )
-        if moves < MOVES or commanded < MOVES:
+        column, moves, commanded = series.column(f"goal_{name}"), np.ptp(q), np.ptp(goal)
+        if moves < MOVES:
             continue
         if np.abs(goal - q).max() < REPEATED * moves:
             raise series.error(
                 f"{column} repeats the positions of {name}: a servo that moves is apart from its "
                 f"goals. Record the goals that were sent, or declare {column}=none"
             )
-        slope = float(np.polyfit(goal, q, 1)[0])
+        slope = float(np.cov(goal, q)[0, 1] / max(float(np.var(goal)), 1e-12))
         lag = float(np.median(goal - q))
         if not FOLLOWS[0] < slope < FOLLOWS[1] or abs(lag) > max(commanded, 0.3):
             raise series.error(
                 f"{name} does not follow {column}: its position changes by {slope:.3g} for each "
-                f"unit of the goal, at a distance of {lag:.3g}. Is the goal in another unit, as in "
-                f"--columns goal=[deg], of another joint, or of another time?"
+                f"unit of the goal, at a distance of {lag:.3g}. Are these the goals of this servo, "
+                "at the same time, and in the same unit? Declare another unit, as in --columns "
+                f"goal=[deg], or {column}=none"
             )
     return series
 
@@ -191,7 +188,7 @@ class _Part(NamedTuple):
     """The terms of the equations of servos for one stretch of a recording."""
 
     joints: tuple[str, ...]
-    signals: Signals
+    signals: TimeSeries
     """The filtered motion, with the goals in place of torques."""
     described: FloatArray
     """(N, k) torques of the description, in N m or N."""
@@ -202,67 +199,67 @@ class _Part(NamedTuple):
     cutoff: float
 
 
-def _parts(
-    series: TimeSeries, model: Model, carrying: Model | None
-) -> tuple[list[_Part], list[str]]:
+def _parts(series: TimeSeries, model: Model, carrying: Model) -> tuple[list[_Part], list[str]]:
     """Return the stretches of a recording, and notes; ``carrying`` has the known load."""
     series = _with_goals(series, model)
     stretches, notes = stretches_of(replace(series, tau=series.goal), model)
     cutoff = cutoff_of(stretches)
-    torque_model = TorqueModel(model, stretches[0].series.joints, FRICTION_SPEEDS[0])
+    torque_model = TorqueModel(model, stretches[0].joints, FRICTION_SPEEDS[0])
+    described, loaded = (
+        mbs.inertial_parameters(x)[: torque_model.rigid] for x in (model, carrying)
+    )
     parts = []
     for stretch in stretches:
         signals = filtered(stretch, cutoff)
-        equations, rigid = torque_model.equations(signals, cutoff), torque_model.rigid
-        load = np.zeros_like(equations.b)
-        if carrying is not None:
-            motion = torque_model.motion(signals.q, signals.qd, signals.qdd, signals.rest)
-            more = mbs.inverse_dynamics(carrying, *motion) - mbs.inverse_dynamics(model, *motion)
-            load = low_pass(more[:, torque_model.places], signals.rate, cutoff)
-        described = equations.A[..., :rigid] @ torque_model.described()[:rigid]
-        terms = joint_columns(equations.A)
-        parts.append(_Part(torque_model.joints, signals, described, load, terms, cutoff))
+        A = torque_model.equations(signals, cutoff).A
+        rigid, terms = A[..., : torque_model.rigid], joint_columns(A)
+        load = rigid @ (loaded - described)
+        parts.append(_Part(torque_model.joints, signals, rigid @ described, load, terms, cutoff))
     return parts, notes
 
 
-class _Fit(NamedTuple):
-    """Solution of the equation of a servo for one delay."""
-
-    delay: float
-    x: FloatArray
-    """1/k, c/k, d/k, I/k and o/k; with a known load also the factor of the described torques."""
-    deviations: FloatArray
-    """Standard errors of x."""
-    error: float
-    """Relative error of the differences of goals and positions."""
-    distances: FloatArray
-    """Differences of goals and positions of all samples, in rad or m."""
-
-
-def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> _Fit:
-    """Return the solution for joint j by the samples ``used``, by default all.
-
-    ``scaled`` tells that a known load sets the scale.
-    """
-    distances, rows, freedoms = [], [], 0.0
+def _distances(parts: Sequence[_Part], j: int, delay: float) -> FloatArray:
+    """Return the filtered differences (N,) of delayed goals and positions of joint j."""
+    distances = []
     for part in parts:
         one = part.signals
+        assert one.tau is not None
         goal = np.interp(one.t - delay, one.t, one.tau[:, j])
-        distances.append(low_pass(goal - one.q[:, j], one.rate, part.cutoff))
+        distances.append(low_pass(goal - one.q[:, j], rate_of(one), part.cutoff))
+    return np.concatenate(distances)
+
+
+def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> Servo:
+    """Return the servo of joint j with a delay, by the samples ``used``, by default all.
+
+    The unknowns are 1/k, c/k, d/k, I/k and o/k; ``scaled``, where a known load sets the scale, also
+    the factor of the described torques.
+    """
+    rows, freedoms = [], 0.0
+    for part in parts:
         load, described, terms = part.load[:, j], part.described[:, j], part.terms[:, j]
         columns = [load, terms, described] if scaled else [load + described, terms]
         rows.append(np.column_stack(columns))
-        freedoms += 2.0 * part.cutoff * (one.t[-1] - one.t[0])
-    every = np.concatenate(distances)
+        freedoms += 2.0 * part.cutoff * (part.signals.t[-1] - part.signals.t[0])
+    every = _distances(parts, j, delay)
     b, A = every[used], np.vstack(rows)[used]
-    scale = np.maximum(np.linalg.norm(A, axis=0) / np.sqrt(len(A)), 1e-12)
     x = nonnegative(A, b, but=4)  # only the offset may be negative
     left = b - A @ x
-    freedoms = max(freedoms * len(b) / len(every) - len(x), 1.0)
-    variance = float(np.sum(left**2)) / freedoms
-    deviations = np.sqrt(variance * np.diag(np.linalg.pinv((A / scale).T @ (A / scale)))) / scale
-    error = float(np.sqrt(np.mean(left**2)) / max(float(np.std(b)), 1e-9))
-    return _Fit(delay, x, deviations, error, every)
+    variance = float(np.sum(left**2)) / max(freedoms * len(b) / len(every) - len(x), 1.0)
+    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
+    spread = np.linalg.pinv((A / scale).T @ (A / scale))[0, 0] / scale[0] ** 2
+    compliance = max(float(x[0]), 1e-12)
+    friction, damping, inertia = (x[1:4] / compliance).tolist()
+    return Servo(
+        1.0 / compliance,
+        damping,
+        friction,
+        inertia,
+        offset=float(x[4]),
+        delay=delay,
+        deviation=float(np.sqrt(variance * spread)) / compliance,
+        error=float(np.sqrt(np.mean(left**2)) / max(float(np.std(b)), 1e-9)),
+    )
 
 
 def _servo(
@@ -272,43 +269,33 @@ def _servo(
     name, source = parts[0].joints[j], parts[0].signals.name
     most = float(model.effort_limits[model.joint_names.index(name)])
 
-    def best(used: Any = ...) -> _Fit:
+    def best(used: Any = ...) -> Servo:
         fits = [_fit(parts, j, float(delay), scaled, used) for delay in DELAYS]
-        return min(fits, key=lambda fit: fit.error)
+        return min(fits, key=lambda servo: servo.error)
 
-    first = best()
-    used = np.abs(first.distances) <= SATURATED * most * max(float(first.x[0]), 1e-12)
-    saturated = 1.0 - float(used.mean())
+    servo, notes = best(), list[str]()
+    torques = servo.stiffness * np.abs(_distances(parts, j, servo.delay))
+    used = torques <= SATURATED * most
+    saturated = 100.0 * (1.0 - float(used.mean()))
     if saturated > MOST_SATURATED:
         raise TimeSeriesError(
-            f"{source}: the servo of {name} is likely saturated: {100.0 * saturated:.0f} % of "
-            f"the samples are beyond {SATURATED:g} times its effort limit of {most:g}. Record "
-            "slower motions or a lighter load, or correct the limit in the description"
+            f"{source}: the servo of {name} is likely saturated: {saturated:.0f} % of the samples "
+            f"are beyond {SATURATED:g} times its effort limit of {most:g}. Record slower motions "
+            "or a lighter load, or correct the limit in the description"
         )
-    fit = best(used) if saturated else first
-    delay = fit.delay
-    if delay == DELAYS[-1]:
-        raise TimeSeriesError(
-            f"{source}: {name} follows its goals with a delay of {delay:g} s or more: do goals and "
-            "positions have the same clock?"
-        )
-    compliance = float(fit.x[0])
-    deviation = float(fit.deviations[0]) / compliance if compliance > 0.0 else np.inf
-    if fit.error > WORST:
-        raise TimeSeriesError(
-            f"{source}: the goals of {name} do not explain its motion; the relative error is "
-            f"{fit.error:.2g}. Are they the goals of this servo, and did nothing else move the arm?"
-        )
-    notes = []
     if saturated:
-        notes.append(f"{name}: {100.0 * saturated:.0f} % of the samples are near saturation")
-    if deviation > KNOWN:
+        servo = best(used)
+        notes.append(f"{name}: {saturated:.0f} % of the samples are near saturation")
+    if servo.delay == DELAYS[-1] or servo.error > WORST:
+        raise TimeSeriesError(
+            f"{source}: the goals of {name} do not explain its motion: the relative error is "
+            f"{servo.error:.2g}, at a delay of {servo.delay:g} s. Are they the goals of this "
+            "servo, by the same clock as its positions, and did nothing else move the arm?"
+        )
+    if servo.deviation > KNOWN:
         notes.append(
             f"{name}: the recording does not separate stiffness from masses and friction (standard "
-            f"error {100.0 * min(deviation, 9.99):.0f} %): gravity or accelerations must change "
-            "its torque more"
+            f"error {100.0 * min(servo.deviation, 9.99):.0f} %): gravity or accelerations must "
+            "change its torque more"
         )
-    stiffness = 1.0 / max(compliance, 1e-12)
-    friction, damping, inertia = (stiffness * fit.x[1:4]).tolist()
-    offset = float(fit.x[4])
-    return Servo(stiffness, damping, friction, inertia, offset, delay, deviation, fit.error), notes
+    return servo, notes

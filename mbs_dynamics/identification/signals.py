@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfiltfilt
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.timeseries import TimeSeries
 
 ORDER = 4
@@ -38,27 +37,6 @@ BRIEFEST = 1.0
 
 MOVING = 0.99
 """Share of the power of the positions that is below the frequency of the motion."""
-
-
-class Signals(NamedTuple):
-    """A motion and the measured torques, below the cutoff frequency."""
-
-    t: FloatArray
-    """(N,) in s."""
-    q: FloatArray
-    """(N, k) in rad or m."""
-    qd: FloatArray
-    """(N, k) in rad/s or m/s."""
-    qdd: FloatArray
-    """(N, k) in rad/s^2 or m/s^2."""
-    tau: FloatArray
-    """(N, k) in N m or N."""
-    rate: float
-    """Samples per second."""
-    name: str = ""
-    """Name of the recording."""
-    rest: tuple[tuple[str, float], ...] = ()
-    """Names and positions of joints at rest."""
 
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
@@ -87,24 +65,23 @@ def motion_frequency(series: TimeSeries) -> float:
     return float(places.max(initial=0)) / len(series)
 
 
-def cutoff_of(stretches: Sequence[Stretch]) -> float:
+def cutoff_of(stretches: Sequence[TimeSeries]) -> float:
     """Return a cutoff frequency in Hz above the frequencies of the motion in all stretches."""
     cutoffs = []
-    for stretch in stretches:
-        rate = rate_of(stretch.series)
-        motion = MULTIPLE * motion_frequency(stretch.series) * rate
+    for series in stretches:
+        rate = rate_of(series)
+        motion = MULTIPLE * motion_frequency(series) * rate
         cutoffs.append(min(max(LOWEST, motion), SHARE * rate))
     return max(cutoffs)
 
 
-def filtered(stretch: Stretch, cutoff: float) -> Signals:
-    """Return the motion of a stretch below a cutoff frequency in Hz.
+def filtered(series: TimeSeries, cutoff: float) -> TimeSeries:
+    """Return the motion and the torques of a stretch below a cutoff frequency in Hz.
 
     Measured rates of a joint are used if they have less noise than differences of its positions.
     Samples near both ends, where the filter is inaccurate, are omitted. Raises TimeSeriesError
     for a recording that is too short for the filter.
     """
-    series = stretch.series
     assert series.tau is not None
     rate, t = rate_of(series), series.t
     ends, step = int(rate / cutoff) + 1, max(1, int(rate / (RATE * cutoff)))
@@ -126,10 +103,9 @@ def filtered(stretch: Stretch, cutoff: float) -> Signals:
             _noise(rates, smoothed, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )
         qd, qdd = np.where(quieter, smoothed, qd), np.where(quieter, slope, qdd)
-    used = slice(ends, len(t) - ends, step)
-    tau = low_pass(series.tau, rate, cutoff)[used]
-    rows = (t[used], q[used], qd[used], qdd[used], tau)
-    return Signals(*rows, rate / step, series.name, stretch.rest)
+    tau = low_pass(series.tau, rate, cutoff)
+    motion = replace(series, q=q, qd=qd, qdd=qdd, tau=tau, goal=None)
+    return motion.rows(slice(ends, len(t) - ends, step))
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:

@@ -18,17 +18,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.range_shares import range_shares
-from mbs_dynamics.identification.torque_checks import (
-    check_arm,
-    check_ranges,
-    check_torques,
-)
-from mbs_dynamics.identification.torque_evidence import Torques
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
+from mbs_dynamics.identification.torque_checks import check_torques
+from mbs_dynamics.identification.torque_model import Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
 
 SAME = 0.02
@@ -84,35 +77,18 @@ class StillData(NamedTuple):
             raise poses.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
         torque_model = TorqueModel(model, poses.joints, FRICTION_SPEEDS[0])
         independent, rigid = torque_model.independent(at_rest=True), torque_model.rigid
-        A = torque_model.at_rest(q)
-        gravity = A[..., :rigid] @ torque_model.described()[:rigid]
         stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
-        mostly = stopped.mean(axis=0) > 0.5  # such as the fingers of a closed gripper
-        free = ~stopped[:, ~mostly].any(axis=1)
-        if free.any() and not mostly.all():
-            columns = [poses.column(f"tau_{name}") for name in poses.joints]
-            own = [k for k in independent.columns if k < rigid]
 
-            def torques_of(A: FloatArray) -> Torques:
-                g = A[..., :rigid] @ torque_model.described()[:rigid]
-                given = Torques(poses.joints, columns, tau, g, g, masses=A[..., own])
-                return given.part(free, ~mostly)
+        def equations_of(series: TimeSeries) -> Equations:
+            A, rest = torque_model.at_rest(series.q), np.zeros_like(series.q)
+            A, b = np.where(stopped[..., None], 0.0, A), np.where(stopped, 0.0, tau)
+            gravity = A[..., :rigid] @ torque_model.described()[:rigid]
+            return Equations(A, b, rest, rest, gravity, 1.0)
 
-            given, stated = torques_of(A), "q" in poses.declared
-            for share in range_shares(torque_model, q, stated=stated):
-                other = torques_of(torque_model.at_rest(share.positions(q)))
-                check_ranges(recording.name, given, other, str(share))
-            notes += check_torques(recording.name, given, stated="tau" in poses.declared)
-        A = np.where(stopped[..., None], 0.0, A)
-        tau, gravity = (np.where(stopped, 0.0, x) for x in (tau, gravity))
-        offsets = A[..., rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
-        for tool in tools(model):
-            body = 10 * model.frames[tool].body
-            parts = A[..., body : body + 4], A[..., :0], offsets
-            stated = "tau" in poses.declared
-            check_arm(recording.name, tool, parts, tau, gravity, stated=stated)
-        rest = np.zeros_like(q)
-        equations = Equations(A, tau, rest, rest, gravity, 1.0)
+        merged = poses.rows(slice(len(q)))
+        merged = replace(merged, q=q, tau=tau)
+        equations = equations_of(merged)
+        notes += check_torques(torque_model, [merged], [equations], equations_of, independent)
         for j in np.flatnonzero(stopped.any(axis=0)):
             notes.append(
                 f"{poses.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques "
@@ -181,6 +157,5 @@ def _next_pose(torque_model: TorqueModel, independent: BaseParameters, q: FloatA
     A = torque_model.at_rest(q)[..., columns].reshape(-1, len(columns))
     information = A.T @ A + 1e-6 * np.trace(A.T @ A) * np.eye(len(columns))
     X = torque_model.at_rest(candidates)[..., columns]
-    spread = np.einsum("nip,pq,njq->nij", X, np.linalg.inv(information), X)
-    gain = np.linalg.slogdet(np.eye(len(places)) + spread)[1]
-    return np.asarray(candidates[int(np.argmax(gain))])
+    gained = np.linalg.slogdet(information + np.swapaxes(X, 1, 2) @ X)[1]
+    return np.asarray(candidates[int(np.argmax(gained))])

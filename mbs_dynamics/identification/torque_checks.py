@@ -1,74 +1,76 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of measured torques: missing, reversed, without gravity, scaled, exchanged.
+"""Checks of measured torques: missing, reversed, without gravity, scaled, exchanged, foreign.
 
-Torques are refused if no masses of the arm could cause them; see
-:mod:`mbs_dynamics.identification.torque_evidence`. Unless their unit was stated, they are also
-refused if the unit is more likely wrong than the masses. :data:`CHECKS` lists the checks and their
-messages.
+The masses of a description may be wrong, since they are to be identified. Two comparisons decide:
+
+1. with common masses: one set of masses explains the torques of all joints, whatever it is;
+2. with the gravity torques of the description, where the first does not show which of other torques
+   are right, such as those of the opposite sign in all joints.
+
+Torques are refused if others, such as reversed ones, agree far better. Unless their unit was
+stated, they are also refused if the unit is more likely wrong than the masses.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.common_masses import CHANCE, ROUNDING, by_chance
-from mbs_dynamics.identification.torque_evidence import (
-    EXPLAINED,
-    LACKING,
-    LARGE,
-    MATTERS,
-    Evidence,
-    Torques,
-    none_explain,
-    scaled,
-    swings_freely,
-    unchanging,
-    without_joint_terms,
+from mbs_dynamics.identification.common_masses import EXPLAINED, ROUNDING, CommonMasses, scaled
+from mbs_dynamics.identification.torque_model import (
+    JOINT_TERMS,
+    Equations,
+    TorqueModel,
+    joint_columns,
+    stacked,
 )
-from mbs_dynamics.timeseries import TimeSeriesError
+from mbs_dynamics.model.coordinates import bounded
+from mbs_dynamics.model.orders import tools
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.columns import UNITS
+
+SAMPLES = 600
+"""Largest number of samples that are checked."""
+
+MATTERS, LARGE = 0.05, 0.2
+"""Gravity torques of a joint, relative to the largest of all joints, above which they are compared
+with its torques, and above which its sign in a motion is judged."""
+
+LACKING, SMALL = 0.25, 0.7
+"""Torques are without gravity if their component along the gravity torques of the description is
+below the first share of these, and their size below the second."""
+
+AGREES = 0.5
+"""Smallest share of the variance of torques that gravity must explain for a judgement of sign and
+factor."""
+
+COMMON, DOUBTFUL, COMPARED = 4.5, 2.5, 0.1
+"""Smallest factor of the torques of all joints in a motion that is refused, since smaller ones may
+be errors of the masses; the same for single joints at rest, if their gravity torque is at least the
+last share of the largest."""
+
+DECISIVE, DECISIVE_AT_REST = 4.5, 2.5
+"""Least difference of the misfits of two hypotheses, in a motion and at rest. In a motion it covers
+errors of the friction model; at rest, friction is noise."""
 
 NOT_OF_LOAD, CERTAIN = 0.02, 3.0
 """Least share of the gravity torques that no load explains, for a decision between weight and load,
 and number of standard errors by which the weight must be small."""
 
-CLOSE = 1.45
-"""Largest ratio of a factor to a suggested unit, since described masses are rarely exact."""
-
-COMMON = 4.5
-"""Smallest factor of all joints that is refused. Smaller ones may be errors of the masses."""
-
-DOUBTFUL, COMPARED = 2.5, 0.1
-"""Ratio to gravity torques of the description at rest from which on the unit must be stated, for
-joints whose gravity torque is at least this share of the largest. None of 2304 simulated sound sets
-of six to twenty poses reaches it, with loads of a tenth of the arm's masses, and masses wrong by
-half."""
-
-NOTHING = 0.1
-"""Size of torques, as a share of gravity, below which they count as zero in few poses."""
-
-FOREIGN = 0.3
-"""Share of the torques that masses and friction leave, above which the torques belong to another
-motion. In 120 simulated recordings it is at most 0.08 for the right torques, 0.25 for noise as
-large as the torques, and at least 0.35 for torques of other motions."""
-
-LEFT_AT_REST = 0.25
-"""Share of the variance of all large torques that common masses leave, above which the torques
-belong to other poses. None of 48 simulated sets of other poses has less, and none of 256 sound sets
-more, with noise of up to a twentieth of the largest torque."""
-
-REFUTED, REFUTES, APPARENT = 0.4, 2.5, 0.05
+FOREIGN, REFUTES, APPARENT = 0.4, 2.5, 0.05
 """The torques of a joint are foreign above all three: the share of the variance that common masses
 leave, the ratio of this residual to that of separate masses, and the share with friction included.
 On real arms the ratio is 1 to 2 for joints where friction is most of the torque, since the error of
 the friction model is larger than the effect of the masses."""
+
+CLOSE = 1.45
+"""Largest ratio of a factor to a suggested unit, since described masses are rarely exact."""
 
 ADVICE = (
     "State their unit, as in --columns tau=[mN m], or tau=[N m] if the masses are wrong, or give "
@@ -76,290 +78,295 @@ ADVICE = (
 )
 """Advice on how to state the unit of torques."""
 
-
-def no_efforts(torques: Torques) -> NDArray[np.bool_]:
-    """Return a mask (k,) of joints with constant torques although their load changes."""
-    measured, changes = torques.measured, torques.described.std(axis=0)
-    constant = np.asarray(np.ptp(measured, axis=0) == 0.0)
-    if len(measured) < 3 or not constant.any():
-        return constant & False
-    if constant.all():
-        return constant
-    if torques.joint_terms is not None:
-        must = (np.ptp(torques.joint_terms, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
-    else:  # small torques of a coarse sensor may be constant
-        steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
-        finest = float(steps[steps > 0.0].min(initial=np.inf))
-        must = changes >= np.maximum(2.0 * finest, ROUNDING * changes.max(initial=0.0))
-    return np.asarray(constant & must & ~swings_freely(torques))
+Joints = NDArray[np.bool_]
+"""A mask (k,) of joints."""
 
 
-Found = tuple[NDArray[np.bool_], FloatArray]
-"""Mask (k,) of the joints that fail a check, and the numbers (k,) that its message quotes."""
+class Torques:
+    """Measured torques of k joints in N samples, with what the description says of them."""
+
+    def __init__(
+        self, torque_model: TorqueModel, equations: Sequence[Equations], own: BaseParameters
+    ) -> None:
+        A, tau = stacked(equations)
+        gravity = np.concatenate([one.gravity for one in equations])
+        step = slice(None, None, -(-len(tau) // SAMPLES))
+        self.A, self.tau, self.gravity = A[step], tau[step], gravity[step]
+        self.described = self.A @ torque_model.described()
+        terms, inertia = joint_columns(self.A), JOINT_TERMS.index("inertia")
+        self.at_rest = not terms[..., inertia].any()
+        self.margin = DECISIVE_AT_REST if self.at_rest else DECISIVE
+        used = [place for place in own.columns if place < torque_model.rigid]
+        self.masses = CommonMasses(self.A[..., used], terms)
+        self.fit = self.masses.fit(self.tau)
+        self.constant = unchanging(self.gravity)
+        if self.constant.all() and not self.at_rest:  # such as a SCARA's
+            self.gravity = self.described
+        inertial, sizes = self.described - self.gravity, self.gravity.std(axis=0)
+        inertial = np.where(inertial.std(axis=0) > ROUNDING * sizes, inertial, 0.0)
+        others = np.concatenate([terms, inertial[..., None]], axis=-1)
+        self.ratios, self.shares, self.sizes = self._compared(self.gravity, others)
+        judged = (self.shares > AGREES) & (self.at_rest | (sizes > LARGE * sizes.max()))
+        self.signs = np.where(judged, np.sign(self.ratios), 0.0)
+        if not self.at_rest:
+            # a joint without gravity torques has a positive inertia, whatever the masses are
+            ratios, shares, _ = self._compared(self.described, np.delete(terms, inertia, axis=-1))
+            judged = self.constant & (shares > AGREES)
+            self.signs = np.where(judged, np.sign(ratios), self.signs)
+
+    def _compared(self, g: FloatArray, others: FloatArray) -> tuple[FloatArray, ...]:
+        """Return (ratios, shares, sizes), (k,) each, from a fit of torques by a factor of g (N, k).
+
+        Columns ``others`` (N, k, m) are projected out first. ``ratios`` are the factors, ``shares``
+        the shares of the variance that they explain, and ``sizes`` the norms of the torques
+        relative to g: NaN, zero and NaN for joints with little of g.
+        """
+        whole = g.std(axis=0)
+        project = CommonMasses(np.zeros((*g.shape, 0)), others).without_terms
+        tau, g = project(self.tau), project(g)
+        size = np.linalg.norm(g, axis=0)
+        least = np.maximum(MATTERS * size.max(), ROUNDING * whole * np.sqrt(len(g)))
+        size = np.where((size > np.maximum(least, 1e-9)) & (len(g) >= 4), size, np.nan)
+        shared, squares = (tau * g).sum(axis=0), np.square(tau).sum(axis=0)
+        shares = np.nan_to_num(shared**2 / np.maximum(size**2 * squares, 1e-300))
+        return shared / size**2, shares, np.sqrt(squares) / size
+
+    def worse(self, other: FloatArray) -> bool:
+        """Return whether masses explain the torques far better than other torques (N, k)."""
+        return self.fit.decisive(self.masses.fit(other), self.margin)
 
 
-def reversed_by_masses(evidence: Evidence) -> Found:
-    """Find joints whose torques agree with the other joints if their signs are reversed."""
-    changed = evidence.factors != 1.0
-    return changed & bool((evidence.factors[changed] < 0.0).all()), evidence.factors
+def check_torques(
+    torque_model: TorqueModel,
+    recordings: Sequence[TimeSeries],
+    equations: Sequence[Equations],
+    equations_of: Callable[[TimeSeries], Equations],
+    own: BaseParameters,
+) -> list[str]:
+    """Return notes on torques; raise TimeSeriesError for torques that cannot be those of the arm.
 
-
-def reversed_by_description(evidence: Evidence) -> Found:
-    """Find joints with the opposite sign of described gravity that common masses do not explain.
-
-    If no joint has the sign of the description, all of them are found.
+    ``equations_of`` returns the equations of a recording, and ``own`` are the parameters that such
+    recordings determine.
     """
-    wrong, fit = evidence.signs < 0.0, evidence.masses
-    if not (evidence.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
-        return ~evidence.none & wrong.any(), evidence.signs
-    if fit is not None and wrong.any():
-        reversed_back = fit.explained(np.where(wrong, -1.0, 1.0))
-        wrong &= not evidence.unchanged.decisive(reversed_back, evidence.margin)
-    return wrong, evidence.signs
+    torques = Torques(torque_model, equations, own)
+    recordings = [one.of_joints(torque_model.joints) for one in recordings]
+    name = ", ".join(dict.fromkeys(one.name for one in recordings))
+    declared = frozenset.intersection(*(one.declared for one in recordings))
+    if torques.at_rest:
+        _check_poses(name, torques, recordings[0])
+    q = np.concatenate([one.q for one in recordings])
+    for text, zero, unit in shares_of_ranges(torque_model, q, stated="q" in declared):
+        converted = [replace(one, q=zero + unit * one.q, qd=None) for one in recordings]
+        other = Torques(torque_model, [equations_of(one) for one in converted], own)
+        better = other.fit.decisive(torques.fit, torques.margin, len(torque_model.joints))
+        if better and not foreign(other)[0].any():
+            raise TimeSeriesError(
+                f"{name}: the torques do not belong to the positions as declared. They would if "
+                f"these are {text}"
+            )
+    stated = "tau" in declared
+    for finding in findings_by_masses(torques, stated=stated):
+        _refuse(name, recordings[0], finding)
+    check_arm(name, torque_model, torques, stated=stated)
+    for finding in findings_by_description(torques, stated=stated):
+        _refuse(name, recordings[0], finding)
+    if not (torques.signs < 0.0).any():
+        return []
+    opposite = recordings[0].named(torques.signs < 0.0)
+    return [f"gravity torques of {opposite} have the opposite sign in the description"]
 
 
-def without_gravity(evidence: Evidence) -> Found:
-    """Find torques without gravity, if this holds for all joints with gravity torques."""
-    lacking = np.abs(evidence.ratios) < LACKING
-    every = (lacking | np.isnan(evidence.ratios)).all() and evidence.lacking_gravity.any()
-    return lacking & every, evidence.ratios
+Finding = tuple[Joints, FloatArray, str]
+"""The joints with wrong torques, the numbers (k,) that the message quotes, and the message."""
 
 
-def scaled_everywhere(evidence: Evidence) -> Found:
-    """Find torques that are in all joints far larger or smaller than described."""
-    used = evidence.shares > EXPLAINED
-    if used.sum() < np.clip(np.isfinite(evidence.ratios).sum(), 1, 2):
-        return evidence.none, evidence.ratios
-    return used & (not 1.0 / COMMON < _common(evidence.ratios[used]) < COMMON), evidence.ratios
+def _refuse(name: str, series: TimeSeries, finding: Finding) -> None:
+    """Raise TimeSeriesError with the message of a finding, if it concerns any joint."""
+    joints, values, sentence = finding
+    if not joints.any():
+        return
+    names, at = series.joints, np.flatnonzero(joints)
+    columns, named = [series.column(f"tau_{x}") for x in names], series.named(joints)
+    factor = float(np.exp(np.median(np.log(np.abs(values[joints]) + 1e-300))))
+    text = sentence.format(
+        joints=f"all joints ({named})" if joints.all() else named,
+        values=", ".join(f"{names[k]} {values[k]:.3g}" for k in at),
+        declared="tau=" if joints.all() else f"{columns[at[0]]}=tau_{names[at[0]]}",
+        exchange=" ".join(
+            f"{columns[a]}=tau_{names[b]}" for a, b in zip(at, at[::-1], strict=True)
+        ),
+        factor=factor,
+        likely=_likely(factor),
+        advice=ADVICE,
+    )
+    raise TimeSeriesError(f"{name}: {text}")
 
 
-def exchanged(evidence: Evidence) -> Found:
-    """Find two joints whose torques agree far better with the other joints if exchanged."""
-    torques, fit, found = evidence.torques, evidence.masses, evidence.none
-    if fit is None:
-        return found, evidence.ones
-    best, least = (evidence.unchanged, fit.explained(evidence.factors)), np.inf
-    tau = without_joint_terms(torques, np.repeat(torques.measured[:, None], len(found), axis=1))
-    columns = without_joint_terms(torques, torques.masses)
-    for i, j in itertools.combinations(range(len(found)), 2):
-        other = fit.exchanged(i, j, columns, tau).explained()
-        explains = (other.shares[[i, j]] < EXPLAINED**2).any()
-        better = all(other.decisive(one, evidence.margin, 2) for one in best)
-        if explains and better and other.misfit < least:
-            least, found = other.misfit, np.isin(np.arange(len(found)), (i, j))
-    return found, evidence.ones
-
-
-def scaled_by_masses(evidence: Evidence) -> Found:
-    """Find joints whose torques agree with the other joints if divided by a factor."""
-    return evidence.factors != 1.0, 1.0 / evidence.factors
-
-
-def joints_without_gravity(evidence: Evidence) -> Found:
-    """Find joints without gravity, if masses explain the other joints far better alone."""
-    lacking, fit = evidence.lacking_gravity, evidence.masses
-    if lacking.all() or not lacking.any():
-        return evidence.none, evidence.ratios
-    if fit is None:
-        return lacking & bool((evidence.sizes[lacking] < NOTHING).all()), evidence.ratios
-    others = fit.without(lacking).explained()
-    better = others.decisive(evidence.unchanged.of(~lacking), evidence.margin, int(lacking.sum()))
-    return lacking & better, evidence.ratios
-
-
-def perhaps_scaled(evidence: Evidence) -> Found:
-    """Find joints at rest whose torques may have another unit, or else wrong masses."""
-    sizes, ratios = evidence.torques.gravity.std(axis=0), np.abs(evidence.ratios)
-    scaled = (sizes > COMPARED * sizes.max()) & ~((ratios < DOUBTFUL) & (ratios > 1.0 / DOUBTFUL))
-    scaled &= evidence.shares > EXPLAINED**2
-    if not evidence.at_rest or not scaled.any():
-        return evidence.none, evidence.ratios
-    if evidence.masses is not None:
-        scaled_back = evidence.masses.explained(np.where(scaled, 1.0 / evidence.ratios, 1.0))
-        scaled &= not evidence.unchanged.decisive(scaled_back, evidence.margin)
-    return scaled, evidence.ratios
-
-
-def foreign(evidence: Evidence) -> Found:
-    """Find torques of single joints, or of all, that no masses explain."""
-    fit, torques = evidence.masses, evidence.torques
-    if fit is None:
-        return evidence.none, evidence.ones
-    shares, freedoms, squares, _ = evidence.unchanged
-    left = squares / np.maximum(freedoms, 1e-300)
-    ratios = left / fit.variances
-    certain = by_chance(ratios, freedoms, fit.freedoms) < CHANCE
-    sizes = np.maximum(torques.measured.std(axis=0), torques.described.std(axis=0))
-    some = (shares > REFUTED) & (ratios > REFUTES) & certain
-    some &= (sizes > MATTERS * sizes.max()) & (left > APPARENT * torques.measured.var(axis=0))
-    if some.any():
-        return some, 100.0 * shares
-    if evidence.at_rest:
-        every = bool((shares[sizes > LARGE * sizes.max()] > LEFT_AT_REST).all())
-    else:
-        every = none_explain(evidence, FOREIGN**2)
-    return ~evidence.none & every, 100.0 * shares
-
-
-class Check(NamedTuple):
-    """A check, and the message about the joints that fail it."""
-
-    find: Callable[[Evidence], Found]
-    sentence: str
-    unless_stated: bool = False
-    """Whether the check is omitted if the unit of the torques was stated."""
-
-
-CHECKS = (
-    Check(
+def findings_by_masses(torques: Torques, *, stated: bool) -> Iterator[Finding]:
+    """Yield the joints whose torques common masses explain far better if they are changed."""
+    tau, ratios = torques.tau, torques.ratios
+    sizes = torques.masses.without_terms(torques.described).std(axis=0)
+    tried = (sizes > MATTERS * sizes.max()) | (not torques.at_rest)
+    known = np.where(torques.shares > AGREES, ratios, np.nan)
+    factors = torques.masses.factors(tau, known, tried, torques.margin)
+    changed = factors != 1.0
+    unchanged = [torques.fit, torques.masses.fit(tau * factors)]
+    exchanged = torques.masses.exchanged(tau, unchanged, torques.margin)
+    yield (
         exchanged,
+        factors,
         "the torques of {joints} are exchanged: common masses explain them far better the other "
         "way round. Declare their joints, as in --columns {exchange}",
-    ),
-    Check(
-        reversed_by_masses,
+    )
+    yield (
+        changed & bool((factors[changed] < 0.0).all()),
+        factors,
         "the torques of {joints} have the opposite sign of the other torques: no masses explain "
         "both. Reverse them, as in --columns {declared}[-1 N m], or check the joint axes",
-    ),
-    Check(
-        without_gravity,
-        "the measured torques are without gravity, or in another unit: shares of the description's "
-        "gravity torques in them are {values}. Either this driver subtracts gravity, so that "
-        "masses cannot be identified, or the arm is mounted in another way, see --gravity, or the "
-        "torques are not in N m{likely}. {advice}",
-    ),
-    Check(
-        reversed_by_description,
-        "the torques of {joints} have the opposite sign of the description's torques. Reverse "
-        "them, as in --columns {declared}[-1 N m], or check the joint axes",
-    ),
-    Check(
-        scaled_everywhere,
-        "the torques do not agree with the description; ratios to it are {values}: either all "
-        "masses of the description are wrong by a factor of {factor:.3g}, or the torques are not "
-        "in N m{likely}. {advice}",
-        unless_stated=True,
-    ),
-    Check(
-        scaled_by_masses,
+    )
+    yield (
+        changed,
+        1.0 / factors,
         "no masses explain the torques of all joints. They would with the torques of {joints} "
         "divided by a factor, if the others are right: {values}. Are these in another unit, or "
         "currents? State the unit, as in --columns {declared}[mN m], or give factors by --gains",
-    ),
-    Check(
-        joints_without_gravity,
+    )
+    lacking = (np.abs(ratios) < LACKING) & (torques.sizes < SMALL)
+    put_back = torques.masses.fit(np.where(lacking, tau + torques.gravity, tau))
+    better = put_back.decisive(torques.fit, torques.margin, max(int(lacking.sum()), 1))
+    yield (
+        lacking & better & (not stated),
+        ratios,
         "the torques of {joints} are without gravity, unlike the other torques: shares of the "
         "description's gravity torques in them are {values}. They are not the torques about the "
         "axes of these joints, or the driver subtracts gravity there, or the description is wrong. "
         "{advice}",
-        unless_stated=True,
-    ),
-    Check(
-        foreign,
+    )
+
+
+def findings_by_description(torques: Torques, *, stated: bool) -> Iterator[Finding]:
+    """Yield the joints whose torques disagree with the description, and others as above."""
+    tau, ratios = torques.tau, torques.ratios
+    wrong = torques.signs < 0.0
+    if wrong.any() and not (torques.signs > 0.0).any():
+        wrong = wrong | True
+    reversed_back = np.where(wrong, -tau, tau)
+    yield (
+        wrong & (not torques.worse(reversed_back)),
+        ratios,
+        "the torques of {joints} have the opposite sign of the description's torques. Reverse "
+        "them, as in --columns {declared}[-1 N m], or check the joint axes",
+    )
+    used, sizes = torques.shares > AGREES, torques.gravity.std(axis=0)
+    common = float(np.exp(np.median(np.log(np.abs(ratios[used]))))) if used.any() else 1.0
+    off = (sizes > COMPARED * sizes.max()) & (torques.shares > EXPLAINED) & torques.at_rest
+    off &= ~((np.abs(ratios) < DOUBTFUL) & (np.abs(ratios) > 1.0 / DOUBTFUL))
+    off &= not torques.worse(np.where(off, tau / np.where(off, ratios, 1.0), tau))
+    off |= used & (not 1.0 / COMMON < common < COMMON)
+    yield (
+        off & (not stated),
+        ratios,
+        "the torques of {joints} do not agree with the description; ratios to it are {values}: "
+        "either the masses of the description are wrong by a factor of {factor:.3g}, or the "
+        "torques are not in N m{likely}. {advice}",
+    )
+    yield (
+        *foreign(torques),
         "no masses explain the measured torques. Those of {joints} do not belong to these "
         "positions; in per cent of their variance, this is left: {values}. Check the unit and zero "
         "of the positions, and that both are of the same joints, in the same order",
-    ),
-    Check(
-        perhaps_scaled,
-        "the torques of {joints} do not agree with the description; ratios to it are {values}. "
-        "These poses do not show whether its masses are wrong or the torques are in another unit. "
-        "Record more poses. {advice}",
-        unless_stated=True,
-    ),
-)
+    )
 
 
-def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
-    """Return notes on torques; raise TimeSeriesError for torques that cannot be those of the arm.
+def foreign(torques: Torques) -> tuple[Joints, FloatArray]:
+    """Return the joints (k,) whose torques no masses explain, and what masses leave in per cent."""
+    shares = torques.fit.shares
+    moving = torques.masses.without_terms(torques.tau).std(axis=0)
+    whole = shares * np.square(moving / np.maximum(torques.tau.std(axis=0), 1e-300))
+    sizes = np.maximum(torques.tau.std(axis=0), torques.described.std(axis=0))
+    some = (shares > FOREIGN) & (torques.fit.ratios > REFUTES) & torques.fit.refuted
+    some &= (sizes > MATTERS * sizes.max()) & (whole > APPARENT)
+    sizes = torques.described.std(axis=0)
+    large = whole[sizes > LARGE * sizes.max()]
+    if not some.any() and len(large) and (large > EXPLAINED).all():
+        some = ~some
+    return some, 100.0 * shares
 
-    ``name`` is the name of the recording; ``stated`` tells that the unit of torques was stated.
-    """
-    if (wrong := no_efforts(torques)).any():
-        held = ", ".join(f"{x:g}" for x in torques.measured[0][wrong])
+
+def _check_poses(name: str, torques: Torques, series: TimeSeries) -> None:
+    """Raise TimeSeriesError for constant torques, and for poses that show no masses."""
+    steps = np.abs(np.diff(np.sort(torques.tau, axis=0), axis=0))
+    finest = float(min(steps[steps > 0.0], default=0.0))  # small torques of a coarse sensor
+    changes = torques.described.std(axis=0)
+    constant = np.ptp(torques.tau, axis=0) == 0.0
+    constant &= changes >= max(2.0 * finest, ROUNDING * changes.max(initial=0.0))
+    if constant.any() and len(torques.tau) > 2:
         raise TimeSeriesError(
-            f"{name}: holds no efforts of {torques.named(wrong)}: they are {held} throughout, "
-            "although the load changes"
+            f"{name}: holds no efforts of {series.named(constant)}: they do not change, although "
+            "the load changes"
         )
-    still = torques.joint_terms is None
-    if still and unchanging(torques.masses.reshape(len(torques.masses), -1)).all():
+    if torques.constant.all():
         raise TimeSeriesError(
             f"{name}: gravity torques are the same in all poses, so that these show no masses"
         )
-    evidence = Evidence(torques)
-    torques = evidence.torques
-    for check in CHECKS:
-        joints, values = check.find(evidence)
-        if joints.any() and not (stated and check.unless_stated):
-            at, factor = np.flatnonzero(joints).tolist(), _common(values[joints])
-            taus = [f"tau_{joint}" for joint in torques.joints]
-            named = torques.named(joints)
-            sentence = check.sentence.format(
-                joints=f"all joints ({named})" if joints.all() else named,
-                values=", ".join(f"{torques.joints[k]} {values[k]:.3g}" for k in at),
-                declared="tau=" if joints.all() else f"{torques.columns[at[0]]}={taus[at[0]]}",
-                exchange=" ".join(
-                    f"{torques.columns[a]}={taus[b]}" for a, b in zip(at, at[::-1], strict=True)
-                ),
-                factor=factor,
-                likely=_likely(factor),
-                advice=ADVICE,
-            )
-            raise TimeSeriesError(f"{name}: {sentence}")
-    if not (evidence.signs < 0.0).any():
-        return []
-    named = torques.named(evidence.signs < 0.0)
-    return [f"gravity torques of {named} have the opposite sign in the description"]
 
 
-def check_ranges(name: str, declared: Torques, others: Torques, meaning: str) -> None:
-    """Raise TimeSeriesError if torques belong to positions that are shares of the joints' ranges.
+def shares_of_ranges(
+    torque_model: TorqueModel, q: FloatArray, *, stated: bool
+) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Yield meanings that positions q (N, k) may have as shares of the ranges of joints.
 
-    ``declared`` and ``others`` are the torques by positions as declared, and as such shares.
-    ``meaning`` says how to convert these.
+    Each is a text, and the positions of zero (k,) and of a unit more (k,) in rad or m. There are
+    none if joints have no ranges. Per cent are considered only if the unit of positions was
+    ``stated``, as degrees: read as rad, they would be far beyond the limits.
     """
-    one, other = Evidence(declared), Evidence(others)
-    if one.masses is None or other.masses is None or len(one.ones) != len(other.ones):
-        return
-    if other.unchanged.decisive(one.unchanged, one.margin, len(one.ones)) and not none_explain(
-        other, (0.5 * FOREIGN) ** 2
-    ):
-        raise TimeSeriesError(
-            f"{name}: the torques do not belong to the positions as declared. They would if these "
-            f"are {meaning}"
-        )
+    model, places = torque_model.model, torque_model.places
+    low, high = model.lower[places], model.upper[places]
+    kinds = [(1.0, 1.0, "shares of the ranges of the joints")]
+    if stated:
+        text = "per cent of the ranges of the joints that were declared as degrees"
+        kinds.append((100.0, 100.0 * np.pi / 180.0, text))
+    for last, read, text in kinds if bounded(low, high).all() else ():
+        for zero, first, part in (
+            (0.5 * (low + high), -last, f"(p + {last:g}) / {2.0 * last:g}"),
+            (low, 0.0, f"p / {last:g}"),
+        ):
+            if ((q >= read * first / last) & (q <= read)).all():
+                how = f"convert them to rad, as lower + (upper - lower) {part}"
+                yield f"{text}, {first:g} to {last:g}: {how}", zero, (high - zero) / read
 
 
-def check_arm(
-    name: str,
-    link: str,
-    parts: Sequence[FloatArray],
-    tau: FloatArray,
-    g: FloatArray,
-    *,
-    stated: bool,
-) -> None:
-    """Raise TimeSeriesError for torques of a load on a link without the weight of the arm.
+def unchanging(columns: FloatArray) -> Joints:
+    """Return a mask (k,) of columns (N, k), such as gravity torques, that do not change."""
+    return np.asarray(np.ptp(columns, axis=0) <= 1e-12 * np.abs(columns).max(initial=0.0))
 
-    The columns of ``parts`` (N, k, p) are those of the load, of friction and motor inertia, and of
-    offsets. If the load may have caused all changes of gravity torques, as on a gantry, the mean
+
+def check_arm(name: str, torque_model: TorqueModel, torques: Torques, *, stated: bool) -> None:
+    """Raise TimeSeriesError for torques without the weight of the arm, with a load or without.
+
+    If a load on a tool may have caused all changes of gravity torques, as on a gantry, the mean
     torques must tell it from the arm, such as those of a vertical rail. See :func:`check_weight`.
     """
-    if unchanging(g).all() or check_weight(name, link, np.concatenate(parts, axis=-1), tau, g):
+    A, g, rigid = torques.A, torques.gravity, torque_model.rigid
+    if torques.constant.all():
         return
-    told = check_weight(name, link, np.concatenate(parts[:-1], axis=-1), tau, g)
-    share = float((tau * g).sum() / max(np.square(g).sum(), 1e-300))
-    if not told and not stated and abs(share) < 1.0 / DOUBTFUL:
-        raise TimeSeriesError(
-            f"{name}: a load on {link!r} alone explains the torques, with only "
-            f"{100.0 * share:.0f} % of the described weight of the arm. Either this driver "
-            "subtracts gravity, so that masses cannot be identified, or a counterbalance carries "
-            f"it. {ADVICE}"
-        )
+    tau = torques.tau - torques.described + g
+    offsets = np.zeros(A.shape[-1], dtype=bool)
+    offsets[rigid + JOINT_TERMS.index("offset") :: len(JOINT_TERMS)] = True
+    for tool in tools(torque_model.model):
+        load = np.zeros_like(offsets)
+        body = 10 * torque_model.model.frames[tool].body
+        load[body : body + 10], load[rigid:] = True, True
+        if check_weight(name, tool, A[..., load], tau, g):
+            continue
+        told = check_weight(name, tool, A[..., load & ~offsets], tau, g)
+        share = float((tau * g).sum() / max(np.square(g).sum(), 1e-300))
+        if not told and not stated and abs(share) < 1.0 / DOUBTFUL:
+            raise _without_weight(name, tool, share)
 
 
 def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: FloatArray) -> bool:
-    """Raise TimeSeriesError for torques that have the weight of a load but not that of the arm.
+    """Raise TimeSeriesError for torques without the weight of the arm, whatever load they have.
 
     ``tau`` (N, k) are torques without inertial ones, ``load`` (N, k, p) the columns of a load on
     the link and of joint terms. The described gravity torques g (N, k) are fitted with a factor
@@ -375,18 +382,21 @@ def check_weight(name: str, link: str, load: FloatArray, tau: FloatArray, g: Flo
         return False
     share = float(left @ rest) / size
     deviation = float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))
-    if abs(share) + CERTAIN * deviation < LACKING:
-        raise TimeSeriesError(
-            f"{name}: a load on {link!r} alone explains the torques; only {100.0 * share:.0f} % of "
-            "the described weight of the arm is in them: they are without gravity. This driver "
-            "subtracts gravity, so that masses cannot be identified"
-        )
+    small = np.linalg.norm(left) < SMALL * np.sqrt(size)
+    if small and abs(share) + CERTAIN * deviation < LACKING:
+        raise _without_weight(name, link, share if abs(share) > CERTAIN * deviation else 0.0)
     return True
 
 
-def _common(ratios: FloatArray) -> float:
-    """Return the median magnitude of ratios (m,), on a logarithmic scale."""
-    return float(np.exp(np.median(np.log(np.abs(ratios) + 1e-300))))
+def _without_weight(name: str, link: str, share: float) -> TimeSeriesError:
+    """Return the error for torques with only a share of the described weight of the arm."""
+    return TimeSeriesError(
+        f"{name}: a load on {link!r} alone explains the torques, with only {100.0 * share:.0f} % "
+        "of the described weight of the arm: they are without gravity, or in another unit"
+        f"{_likely(share)}. Either this driver subtracts gravity, so that masses cannot be "
+        "identified, or a counterbalance carries the arm, or it is mounted in another way, see "
+        f"--gravity. {ADVICE}"
+    )
 
 
 def _likely(ratio: float) -> str:

@@ -19,9 +19,10 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.signals import Signals, low_pass
+from mbs_dynamics.identification.signals import low_pass, rate_of
 from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
 
 JOINT_TERMS = ("coulomb", "viscous", "inertia", "offset")
 """The parameters of a joint, in order: N m, N m s/rad, kg m^2 and N m, or N, N s/m, kg and N."""
@@ -84,16 +85,17 @@ class TorqueModel:
         bodies = [f"{body}.{term}" for body in self.model.body_names for term in INERTIAL_TERMS]
         return bodies + [f"{joint}.{term}" for joint in self.joints for term in JOINT_TERMS]
 
-    def equations(self, signals: Signals, cutoff: float) -> Equations:
-        """Return the equations of a motion, with the same low-pass filter on both sides.
+    def equations(self, series: TimeSeries, cutoff: float) -> Equations:
+        """Return the equations of a filtered motion, with the same filter on both sides.
 
         Filtering both sides of a linear equation leaves the parameters unchanged (Gautier 1997).
         """
-        q, qd, qdd, rate = signals.q, signals.qd, signals.qdd, signals.rate
-        gravity = mbs.gravity_torques(self.model, self.motion(q, qd, qdd, signals.rest)[0])
-        sides = self.regressor(q, qd, qdd, signals.rest), signals.tau, gravity[:, self.places]
-        A, b, g = (low_pass(x, rate, cutoff) for x in sides)
-        return Equations(A, b, qd, qdd, g, rate, signals.name)
+        q, qd, qdd = motion = self.motion(series)
+        tau = np.asarray(series.of_joints(self.joints).tau)
+        rate, places = rate_of(series), self.places
+        gravity = mbs.gravity_torques(self.model, q)[:, places]
+        A, b, g = (low_pass(x, rate, cutoff) for x in (self._rows(motion), tau, gravity))
+        return Equations(A, b, qd[:, places], qdd[:, places], g, rate, series.name)
 
     def at_speed(self, speed: float, one: Equations, cutoff: float) -> Equations:
         """Return the equations of a motion with another speed of Coulomb friction."""
@@ -102,38 +104,32 @@ class TorqueModel:
         A[:, j, self.rigid + len(JOINT_TERMS) * j + JOINT_TERMS.index("coulomb")] = signs
         return one._replace(A=A)
 
-    def motion(
-        self,
-        q: FloatArray,
-        qd: FloatArray,
-        qdd: FloatArray,
-        rest: Sequence[tuple[str, float]] = (),
-    ) -> list[FloatArray]:
-        """Return positions, rates and accelerations (N, n) of all joints.
+    def motion(self, series: TimeSeries) -> list[FloatArray]:
+        """Return positions, rates and accelerations (N, n) of all joints in a motion.
 
-        ``q``, ``qd`` and ``qdd`` (N, k) are those of the recorded joints, ``rest`` names and
-        positions of other joints at rest.
+        Joints that were not recorded are at rest at zero or the nearest limit.
         """
-        model = self.model
-        others = np.zeros((3, model.n))
-        others[0] = np.clip(0.0, model.lower, model.upper)
-        for name, position in rest:
-            others[0, model.joint_names.index(name)] = position
-        motion = [np.tile(row, (len(q), 1)) for row in others]
-        for all_joints, recorded in zip(motion, (q, qd, qdd), strict=True):
-            all_joints[:, self.places] = recorded
-        return motion
+        return self._motion(series.joints, series.q, series.qd, series.qdd)
 
-    def regressor(
-        self,
-        q: FloatArray,
-        qd: FloatArray,
-        qdd: FloatArray,
-        rest: Sequence[tuple[str, float]] = (),
-    ) -> FloatArray:
-        """Return the rows A (N, k, p) for a motion; see :meth:`motion` for the arguments."""
-        motion = self.motion(q, qd, qdd, rest)
+    def _motion(self, joints: Sequence[str], *motion: FloatArray | None) -> list[FloatArray]:
+        """Return (q, qd, qdd), each (N, n), from those (N, m) of some joints; None for zero."""
+        q, model = np.asarray(motion[0]), self.model
+        places = [model.joint_names.index(name) for name in joints]
+        rest = [np.clip(0.0, model.lower, model.upper), *np.zeros((2, model.n))]
+        every = [np.tile(row, (len(q), 1)) for row in rest]
+        for all_joints, recorded in zip(every, motion, strict=True):
+            if recorded is not None:
+                all_joints[:, places] = recorded
+        return every
+
+    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the rows A (N, k, p) for a motion of the recorded joints, each (N, k)."""
+        return self._rows(self._motion(self.joints, q, qd, qdd))
+
+    def _rows(self, motion: Sequence[FloatArray]) -> FloatArray:
+        """Return the rows A (N, k, p) for a motion (N, n) of all joints."""
         Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places, : self.rigid]
+        q, qd, qdd = (x[:, self.places] for x in motion)
         terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
         by_joint = np.zeros((count, k, k, each))

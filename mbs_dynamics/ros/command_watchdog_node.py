@@ -96,10 +96,7 @@ class CommandWatchdog:
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Raise ControllerError if the controllers cannot be used, before they are needed."""
         seen.find(self.effort)
-        leap = ""
-        if self.settings.position_controller:
-            seen.chain()
-            leap = seen.leap(starts_from_command)
+        leap = seen.leap(starts_from_command) if self.settings.position_controller else ""
         self._leaps = bool(leap)  # kept while the controllers are not found
         if leap:
             raise ControllerError(leap)
@@ -116,8 +113,8 @@ class CommandWatchdogNode(BaseNode):
         self._core = CommandWatchdog(settings, time.monotonic())
         self._manager = ControllerManager(self, settings)
         self._manager.check_installed()
-        self._misfit = self._failure = ""
-        """Why a controller cannot be used, and why the latest attempt to deactivate has failed."""
+        self._problem = ""
+        """Why a controller cannot be used, or the latest attempt to deactivate it has failed."""
         self._deactivation: Task | None = None
         self._ending, self._length = False, 0
         self._commands = self.subscribe("<command_topic>", self._on_command, settings.command_topic)
@@ -130,8 +127,8 @@ class CommandWatchdogNode(BaseNode):
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
-        due = self._core.look(publishers, time.monotonic())
-        if due and (self._deactivation is None or self._deactivation.done()):
+        idle = self._deactivation is None or self._deactivation.done()
+        if self._core.look(publishers, time.monotonic()) and idle:
             self._deactivation = self._later(self._deactivate)
 
     async def _seen(self) -> ControllerList:
@@ -140,25 +137,22 @@ class CommandWatchdogNode(BaseNode):
 
     async def _deactivate(self) -> None:
         """Send remaining requests until none is left or commands resume."""
-        core, log, self._failure = self._core, self.get_logger(), ""
+        core, log = self._core, self.get_logger()
         while core.state == DEACTIVATING:
             try:
                 seen, alarmed = await self._seen(), core.alarmed
                 step = core.plan(seen, time.monotonic())
                 if core.alarmed and not alarmed:
                     log.error(f"{core.reason}: deactivates the controller")
-                if not any(step):
-                    return
-                if not (step.activate or core.settings.brakes):
+                if any(step) and not (step.activate or core.settings.brakes):
                     await self._end_torques()
-                if core.state != DEACTIVATING:
+                if not any(step) or core.state != DEACTIVATING:
                     return
                 await self._manager.switch(step.activate, step.deactivate)
-                unsupported = not (step.activate or seen.position_acts)
-                log.error(f"{step}{', the arm has no support but brakes' if unsupported else ''}")
+                log.error(str(step))
             except ControllerError as error:
-                core.alarmed, self._failure = True, str(error)
-                self.warn(str(error), f"cannot deactivate: {error}")
+                core.alarmed, self._problem = True, str(error)
+                self.warn(self._problem, f"cannot deactivate: {error}")
                 await self._manager.pause(RETRY_PERIOD)
 
     async def _end_torques(self) -> None:
@@ -179,27 +173,27 @@ class CommandWatchdogNode(BaseNode):
             seen, position = await self._seen(), self._settings.position_controller
             starts = await self._manager.starts_from_command(position) if position else None
             self._core.inspect(seen, starts)
-            self._misfit = ""
+            self._problem = ""
         except ControllerError as error:
-            self._misfit = str(error)
+            self._problem = str(error)
 
     def _publish_diagnostics(self) -> None:
-        core, name, present = self._core, self._manager.name, self._manager.present()
-        if present:
+        core = self._core
+        error = f"cannot hand the arm over: {self._problem}" if self._problem else ""
+        if self._manager.present():
             self._later(self._inspect)
+        else:
+            error = f"there is no controller manager {self._manager.name}: can do nothing"
+        self._remind("misfit", error)
         values: dict[str, object] = {
             "state": core.state,
             "commands": core.commands,
-            "controller manager": name,
+            "controller manager": self._manager.name,
             "last deactivation": core.reason or "none",
         }
-        warning, error = "", f"cannot hand the arm over: {self._misfit}" if self._misfit else ""
-        error = error if present else f"there is no controller manager {name}: can do nothing"
-        self._remind("misfit", error)
+        warning = f"deactivated {core.effort}: {core.reason}" if core.state == DEACTIVATED else ""
         if core.state == DEACTIVATING:
-            error = f"{core.reason}: torques may still be held; {self._failure or 'asking'}"
-        elif core.state == DEACTIVATED:
-            warning = f"deactivated {core.effort}: {core.reason}"
+            error = f"{core.reason}: torques may still be held; {error or 'asking'}"
         self._report([status("watchdog", core.state, values, warning=warning, error=error)])
 
 

@@ -106,11 +106,10 @@ class Stage(Node):
 
     def ready(self) -> None:
         """Wait until all nodes have discovered each other."""
-        self.until("joint states of the simulator", lambda: np.isfinite(self.q).all())
-        self.until("the state of the compensation", lambda: self.enabled is not None)
-        self.until("torques of the dynamics node", lambda: np.isfinite(self.gravity).all())
         ours = [self._push, *self._payloads]
         self.until("subscribers", lambda: all(one.get_subscription_count() for one in ours))
+        self.until("the state of the compensation", lambda: self.enabled is not None)
+        self.until("torques and joint states", lambda: np.isfinite([self.gravity, self.q]).all())
 
     def call(self, client: Any, value: bool) -> Any:
         """Return the answer of a service."""
@@ -131,9 +130,8 @@ class Stage(Node):
             before = self.q
             self.pause(0.5)
         self.pause(1.5)
-        drift = self.moved(before)
+        drift, (error, good) = self.moved(before), self.compared()
         yield f"it floats: moves by {drift:.4f} rad or m", bool(self.enabled) and drift < STILL
-        error, good = self.compared()
         yield f"dynamics_node: gravity torques are {error:.0e} off the efforts that hold it", good
 
     def play(self, signal_robot: Callable[[int], None]) -> Iterator[tuple[str, bool]]:
@@ -175,7 +173,7 @@ class Stage(Node):
             signal_robot(signal.SIGCONT)
         count = self.commands
         self.pause(1.0)
-        off = self.enabled is False and self.commands == count
+        off = not self.enabled and self.commands == count
         yield "joint states are back: it stays off until it is enabled again", off
 
 

@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.joint_input import JointInput
-from mbs_dynamics.errors import MbsError, listed, quoted
+from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
-from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward
-from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.publishers import Outputs
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
 from mbs_dynamics.ros.process import run
@@ -40,16 +40,17 @@ class DynamicsNode(DescribedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._manager = ModelManager(self._settings)
-        self._outputs = publishers.Outputs(self)
+        self._outputs = Outputs(self)
         self._base: BaseInput | None = None
-        self._contact = Contact()
-        self._gravity_share = GravityShare()
-        self._missing = self._no_velocity = ""
-        """Which topics lack efforts, and which lack velocities, and why; empty if none does."""
-        self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
+        self._contact: Contact | None = None
+        """The observer of external torques, if they are asked for."""
+        self._no_velocity = ""
+        """Which topics lack velocities, and why; empty if none does."""
+        self._feed_forward = FeedForward(
+            self, self._try, lambda: self._manager.robot, self._fresh_positions
+        )
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
-        self._stale = False
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -67,9 +68,8 @@ class DynamicsNode(DescribedNode):
     def _forget(self) -> None:
         super()._forget()
         self._outputs.clear()
-        self._contact.restart()
-        self._input, self._base, self._measured = None, None, None
-        self._missing = self._no_velocity = ""
+        self._contact, self._input, self._base, self._measured = None, None, None, None
+        self._no_velocity = ""
         self._feed_forward.restart()
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
@@ -80,27 +80,18 @@ class DynamicsNode(DescribedNode):
 
     def _enter(self, state: str) -> None:
         super()._enter(state)
-        self._stale = False
-        self._listen()
-
-    def _listen(self) -> None:
-        """Offer the topics on request that state and settings ask for."""
-        self._feed_forward.listen(self._settings, self._lifecycle == "active")
+        self._feed_forward.listen(self._settings, state == "active")
 
     # -- the robot ---------------------------------------------------------------------------------
 
     def _describe(self, text: str) -> bool:
-        try:
-            if self._manager.describe(text):
-                self._adopt()
-        except MbsError as error:
-            self.warn("description", f"robot_description refused: {error}", error=True)
-            return False
-        return True
+        return self._try("robot_description", lambda: self._use(text))
 
-    def _adopt(self) -> None:
-        robot = self._manager.robot
-        assert robot is not None
+    def _use(self, text: str) -> None:
+        """Use the robot of a URDF. Raises MbsError if it is refused."""
+        remarks, robot = self._manager.describe(text), self._manager.robot
+        if remarks is None or robot is None:
+            return
         self._input = JointInput.of_model(
             robot.model,
             stale_timeout=self._settings.stale_timeout,
@@ -110,22 +101,22 @@ class DynamicsNode(DescribedNode):
         if self._settings.floating_base:
             settings = robot.settings
             self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
-        self._contact.restart()
-        self._gravity_share = GravityShare()
+        self._contact, self._measured = None, None
         self._feed_forward.restart()
-        self._measured = None
         self._arrange(robot)
         self._enter(self._lifecycle)
         self._log_model(
             f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
             f"back end {robot.backend}, bodies {listed(robot.bodies)}",
-            self._manager.remarks,
+            remarks,
         )
 
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
         if not robot.settings.observed:
-            self._contact.restart()
+            self._contact = None
+        elif self._contact is None:
+            self._contact = Contact(robot)
 
     def _set_gravity(self, gravity: LinkGravity) -> None:
         self._manager.set_gravity(gravity)
@@ -148,55 +139,40 @@ class DynamicsNode(DescribedNode):
                 text = "neither odom nor imu state it, or not within stale_timeout"
                 self.warn("no base", f"the state of the floating base is unknown: {text}")
                 return
-        observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
-        if answering or observes:
-            results = robot.evaluate(reading.q, reading.qd, base)
-            if observes:
-                self._contact.update(robot, reading, results)
-                self._gravity_share.store(begin, reading.q, reading.qd, reading.tau)
+        if answering or self._contact is not None:
+            results = {**robot.evaluate(reading.q, reading.qd, base)}
+            if self._contact is not None:
+                results |= self._contact.update(robot, reading, results)
         if not answering:
             self._statistics.skipped(begin)
             return
         stamp = messages.time_of(reading.stamp) if reading.stamp else self.stamp_now()
-        self._outputs.publish(stamp, results, self._contact)
+        self._outputs.publish(stamp, results)
         self._statistics.answered(begin, self.steady_time())
         needing, why_not = robot.settings.needing_velocity, reading.why_no_velocity
         lacks = needing and why_not
         self._no_velocity = f"no {' and '.join(needing)}: {why_not}" if lacks else ""
-        self._missing = self._contact.lacking(robot.settings)
         if self._no_velocity:
             self.warn("no velocity", self._no_velocity)
-        elif self._missing:
-            self.warn("no effort", self._missing)
+        elif self._contact is not None and self._contact.missing:
+            self.warn("no effort", self._contact.missing)
 
     def _on_odometry(self, message: Any) -> None:
-        if self._base is None:
-            return
+        base, now = self._base, self.steady_time()
         pose, twist = message.pose.pose, message.twist.twist
-        refused = self._base.odometry(
-            message.header.frame_id,
-            message.child_frame_id,
-            messages.components(pose.position),
-            messages.components(pose.orientation),
-            messages.components(twist.angular) + messages.components(twist.linear),
-            self.steady_time(),
-        )
-        if refused:
-            self.warn("odometry", f"odom rejected: {refused}")
+        q = messages.components(pose.position) + messages.components(pose.orientation)
+        V = messages.components(twist.angular) + messages.components(twist.linear)
+        frames = message.header.frame_id, message.child_frame_id
+        if base is not None:
+            self._try("odom", lambda: base.odometry(*frames, q, V, now))
 
     def _on_imu(self, message: Any) -> None:
-        if self._base is None:
-            return
-        refused = self._base.imu(
-            message.header.frame_id,
-            messages.components(message.orientation),
-            messages.components(message.angular_velocity),
-            self.steady_time(),
-            self._settings.stale_timeout,
-        )
-        if refused:
-            self.warn("imu", f"imu rejected: {refused}")
+        base, now, timeout = self._base, self.steady_time(), self._settings.stale_timeout
+        x = messages.components(message.orientation)
+        omega = messages.components(message.angular_velocity)
+        if base is not None:
+            self._try("imu", lambda: base.imu(message.header.frame_id, x, omega, now, timeout))
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
@@ -207,38 +183,56 @@ class DynamicsNode(DescribedNode):
     # -- diagnostics -------------------------------------------------------------------------------
 
     def _publish_diagnostics(self) -> None:
-        now = self.steady_time()
-        settings, statistics = self._settings, self._statistics
-        stale_for = statistics.stale_for(now, settings.stale_timeout)
-        self._remind("waiting", self._waiting_for(self._manager.refused))
+        now, manager = self.steady_time(), self._manager
+        stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
+        waiting = self._waiting_for(self._refusals.get("robot_description", ""))
+        if stale_for is not None and not waiting:
+            waiting = f"stale: no valid joint_states for {stale_for:.1f} s"
+        self._remind("waiting", waiting)
         self._remind_of_clock()
-        if stale_for is not None and not self._stale and statistics.last_valid is not None:
-            self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
-        elif stale_for is None and self._stale and statistics.last_valid is not None:
-            self.get_logger().info("valid joint_states arrive again")
-        self._stale = stale_for is not None
-        stale_joints = self._input.stale(now) if self._input is not None else []
-        status = messages.input_status(
-            self._lifecycle,
-            statistics.report(now),
-            stale_for,
-            stale_joints,
-            missing=self._no_velocity,
+        statuses = [
+            self._model_status(),
+            messages.input_status(
+                self._lifecycle,
+                self._statistics.report(now),
+                stale_for,
+                self._input.stale(now) if self._input is not None else [],
+                missing=self._no_velocity,
+            ),
+        ]
+        if self._contact is not None and self._lifecycle == "active":
+            statuses.append(self._effort_status(self._contact))
+        self._report(statuses, manager.robot.model.name if manager.robot is not None else "")
+
+    def _model_status(self) -> DiagnosticStatus:
+        """Return the state of the model, and why the latest payload or the like was refused."""
+        manager, values = self._manager, dict[str, object]()
+        robot = manager.robot
+        if robot is not None:
+            values = {
+                "joints": len(robot.joint_names),
+                "joint names": ", ".join(robot.joint_names),
+                "bodies": ", ".join(robot.bodies),
+                "representation": robot.settings.representation,
+                "algorithm": robot.settings.algorithm,
+            }
+        return messages.model_status(
+            None if robot is None else robot.model,
+            values,
+            manager.environment.loads,
+            refused=self._refusals.get("robot_description", ""),
+            refusals=self._refusals,
         )
-        robot = self._manager.robot
-        statuses = [publishers.model_status(self._manager, self._refusals), status]
-        if settings.observed and self._lifecycle == "active":
-            problem = self._missing
-            if robot is not None:  # which has a fixed base
-                unheld = self._gravity_share.problem(robot.model)
-                self._remind("gravity in efforts", unheld)
-                problem = problem or unheld
-            answered = statistics.last_valid is not None
-            statuses.append(publishers.effort_status(self._contact, problem, answered))
-        if robot is not None and settings.answers_desired:
-            desired = self._feed_forward.statistics.report(now)
-            statuses.append(publishers.desired_status(desired))
-        self._report(statuses, robot.model.name if robot is not None else "")
+
+    def _effort_status(self, contact: Contact) -> DiagnosticStatus:
+        """Return the state of what depends on efforts."""
+        received = self._statistics.last_valid is not None
+        summary = "efforts of all joints" if received else "nothing received yet"
+        values: dict[str, object] = {"external torques of": ", ".join(contact.joints) or "none"}
+        if contact.directions:
+            values["wrench directions observed"] = contact.directions
+        warning = contact.missing or contact.partial
+        return messages.status("effort", summary, values, warning=warning)
 
     # -- parameters --------------------------------------------------------------------------------
 
@@ -254,14 +248,9 @@ class DynamicsNode(DescribedNode):
         if self._input is not None:
             self._input.stale_timeout = settings.stale_timeout
             self._input.velocity_from_position = settings.velocity_from_position
-        self._listen()
+        self._feed_forward.listen(settings, self._lifecycle == "active")
         if self._manager.robot is not None:
             self._arrange(self._manager.robot)
-        try:
-            if self._manager.retry():
-                self._adopt()
-        except MbsError as error:
-            self.warn("description", f"robot_description still refused: {error}", error=True)
 
 
 main = partial(run, DynamicsNode)

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that start nodes, and the interface of each node by its name. No ROS is needed.
 
-The commands need a supported ROS 2, and end with exit code 1 and a message without it.
+The commands need ROS 2 Jazzy or later, and end with exit code 1 and a message without ROS 2.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 from functools import partial
@@ -32,12 +31,10 @@ INTERFACES = {
 
 
 def _run(node: str) -> int:
-    """Run the main function of a node's module; 1 if ROS 2 is missing or too old."""
+    """Run the main function of a node's module; 1 if ROS 2 is missing."""
     try:
-        problem = _too_old()
-        if problem is None:
-            module = importlib.import_module(f"{__package__}.{node}")
-            return int(module.main())
+        module = importlib.import_module(f"{__package__}.{node}")
+        return int(module.main())
     except KeyboardInterrupt:  # while modules are imported
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would change the exit code
         return 0
@@ -46,12 +43,13 @@ def _run(node: str) -> int:
         if name in ("", PACKAGE):
             raise
         why, *_ = str(error).splitlines()
-        problem = (
-            f"the Python package {name} of ROS 2 was not found ({why}); source ROS 2 ('source "
-            f"/opt/ros/jazzy/setup.bash'), or install its wheels: pip install '{PACKAGE}[ros]'"
+        print(
+            f"{node}: the Python package {name} of ROS 2 was not found ({why}); source ROS 2 "
+            "('source /opt/ros/jazzy/setup.bash'), or install its wheels: pip install "
+            f"'{PACKAGE}[ros]'",
+            file=sys.stderr,
         )
-    print(f"{node}: {problem}", file=sys.stderr)
-    return 1
+        return 1
 
 
 command_watchdog_node = partial(_run, "command_watchdog_node")
@@ -68,13 +66,3 @@ def interface_of(node: str) -> Interface:
     module, _, name = INTERFACES[node].partition(":")
     interface: Interface = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return interface
-
-
-def _too_old() -> str | None:
-    """Return the message that this version of ROS 2 is not supported; None if it is."""
-    from rclpy.node import Node
-
-    if hasattr(Node, "add_post_set_parameters_callback"):
-        return None
-    name = os.environ.get("ROS_DISTRO", "").capitalize() or "of this version"
-    return f"ROS 2 {name} is not supported; Jazzy or later is needed"

@@ -36,7 +36,6 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.compensation.reported_arm import ReportedArm
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
@@ -45,6 +44,9 @@ PERIOD = 0.01
 
 LOOK_PERIOD = 0.1
 """Period in s at which controllers and publishers are checked while torques are commanded."""
+
+ENABLED = ("ramping in", "enabled")
+"""States in which torques follow the robot."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -60,12 +62,10 @@ class GravityCompensationNode(DescribedNode):
         settings = self._settings
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
-        self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._logged_ready = False
-        self._enabling = 0
-        """Number of calls of :meth:`_enable` in progress."""
+        self._begins = False
+        """Whether the transition ``activate`` has succeeded, and :meth:`_begin` has yet to run."""
         self._outputs = outputs.CommandOutputs(
             self,
             settings.command_topic,
@@ -107,22 +107,20 @@ class GravityCompensationNode(DescribedNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Enable torques as ``~/enable`` does; fail where that would be refused."""
-        if not self._enabling:
-            problems = self._problems(time.monotonic(), self._outputs.other_publishers())
+        if not (self._core.engaged or self._handover.busy):
+            problems = self._problems(time.monotonic())
             if problems:
                 self.get_logger().error(f"not activated: {'; '.join(problems)}")
                 return TransitionCallbackReturn.FAILURE
-            self._enabling += 1
+            self._begins = True
             self._later(self._begin)
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
     async def _begin(self) -> None:
         """Enable torques after the transition ``activate``; without success it is undone."""
-        try:
-            done, message = await self._enable()
-        finally:
-            self._enabling -= 1
+        self._begins = False
+        done, message = await self._enable()
         if done:
             self.get_logger().info(message)
         else:
@@ -131,18 +129,15 @@ class GravityCompensationNode(DescribedNode):
 
     async def _enable(self) -> tuple[bool, str]:
         """Enable torques, and be active as long as they act; return success and a message."""
-        self._enabling += 1
-        try:
-            done, message = await self._handover.enable()
-            if done and self._lifecycle == "inactive":
-                self.trigger_activate()
-            return done, message
-        finally:
-            self._enabling -= 1
+        done, message = await self._handover.enable()
+        if done and self._lifecycle == "inactive":
+            self.trigger_activate()
+        return done, message
 
     async def _leave(self) -> None:
         """Become inactive, once torques are out by a fault or ``~/enable``."""
-        if self._lifecycle == "active" and not self._enabling and not self._torques_act:
+        waits = self._begins or self._handover.busy
+        if self._lifecycle == "active" and not (self._torques_act or waits):
             self.trigger_deactivate()
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -232,7 +227,6 @@ class GravityCompensationNode(DescribedNode):
             return
         arm = self._core.arm
         assert arm is not None
-        self._narrow(self._settings.largest_values(arm.model))
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(
@@ -305,10 +299,13 @@ class GravityCompensationNode(DescribedNode):
         if arm is not None:
             for warning in arm.warnings(time.monotonic()):
                 self.get_logger().warning(warning)
-            for remark in arm.events.remarks():
+            for remark in arm.new_remarks():
                 self.get_logger().info(remark)
-            if arm.stamped_collision != self._collision_shown:
-                self._show_collision(arm)
+            if (collision := arm.stamped_collision) != self._collision_shown:
+                self._collision_shown = collision
+                if collision is not None:
+                    names, prefix = arm.model.joint_names, self._settings.frame_prefix
+                    self._outputs.collided(collision, names, prefix)
         if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
@@ -321,7 +318,7 @@ class GravityCompensationNode(DescribedNode):
         if core.at_rest == self._timer.is_canceled():
             return
         if core.at_rest:
-            self._timer.cancel()
+            self._timer.cancel()  # at rest it would take some percent of a processor
         else:
             self._timer.reset()
 
@@ -337,10 +334,9 @@ class GravityCompensationNode(DescribedNode):
 
     def _show(self, state: str) -> None:
         """Report a new state."""
-        enabled, before = state in ("ramping in", "enabled"), self._state_shown
-        self._state_shown = state
-        if self._enabled_shown is not enabled:
-            self._enabled_shown = enabled
+        before, self._state_shown = self._state_shown, state
+        enabled = state in ENABLED
+        if not before or enabled != (before in ENABLED):
             self._enabled.publish(Bool(data=enabled))
         fault = self._core.fault
         if fault is not None:
@@ -349,13 +345,6 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().error(shortened(message, LONGEST_MESSAGE))
         elif before:
             self.get_logger().info(f"{self.controls} is {state}")
-
-    def _show_collision(self, arm: ReportedArm) -> None:
-        """Publish a new collision."""
-        self._collision_shown = arm.stamped_collision
-        if self._collision_shown is not None:
-            names, prefix = arm.model.joint_names, self._settings.frame_prefix
-            self._outputs.collided(self._collision_shown, names, prefix)
 
     async def _on_enable(
         self, request: SetBool.Request, response: SetBool.Response
@@ -393,47 +382,33 @@ class GravityCompensationNode(DescribedNode):
             self._trip(fault)
 
     def _publish_diagnostics(self) -> None:
-        now = time.monotonic()
-        if not self._core.engaged:
+        now, core, traffic = time.monotonic(), self._core, self._outputs.traffic()
+        if not core.engaged:
             self._later(self._watch_controllers)
+        problems = self._problems(now)
         self._remind_of_clock()
-        self._remind_of_enabling(now)
-        core, traffic = self._core, self._outputs.traffic()
+        self._remind("enabling", self._missing(problems))
         in_turn = core.arm.in_turn(now) if core.arm is not None else ""
         publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
-        report = self._statistics.report(now)
-        problems = self._problems(now, traffic.rivals)
         statuses = [
             outputs.model_status(core, self._refusals),
-            outputs.input_status(self._lifecycle, core, report, now),
-            outputs.command_status(
-                core, problems, traffic, self._handover.trouble, alone=self._handover.alone
-            ),
+            outputs.input_status(self._lifecycle, core, self._statistics.report(now), now),
+            outputs.command_status(core, problems, traffic, self._handover.trouble),
         ]
         self._report(statuses, core.arm.model.name if core.arm else "")
 
-    def _problems(self, now: float, rivals: int) -> list[str]:
+    def _problems(self, now: float) -> list[str]:
         """Return all reasons why torques cannot be enabled."""
-        return self._core.problems(now, rivals, self._handover.trouble)
+        return self._core.problems(now, self._outputs.other_publishers(), self._handover.trouble)
 
-    def _remind_of_enabling(self, now: float) -> None:
-        """Log why torques cannot be enabled; once they can, how to enable them."""
+    def _missing(self, problems: Sequence[str]) -> str:
+        """Return why torques cannot be enabled while disabled; empty if nothing is missing."""
         if self._lifecycle not in self.listening or self._core.state != "disabled":
-            self._remind("enabling", "")
-            return
-        problems = self._problems(now, self._outputs.other_publishers())
-        missing = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
+            return ""
         if self._core.arm is None:
-            missing = self._waiting_for_description(self._core.refused)
-        self._remind("enabling", missing)
-        if not problems and not self._logged_ready:
-            service = self.resolve_service_name("~/enable")
-            self.get_logger().info(
-                f"ready, and disabled; to enable: ros2 service call {service} "
-                'std_srvs/srv/SetBool "{data: true}"'
-            )
-        self._logged_ready = not problems
+            return self._waiting_for_description(self._core.refused)
+        return f"cannot be enabled: {'; '.join(problems)}" if problems else ""
 
     # -- parameters --------------------------------------------------------------------------------
 

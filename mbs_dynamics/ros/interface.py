@@ -10,6 +10,7 @@ subscriptions and services from these tables only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,13 +257,6 @@ def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, A
 
 def applies(name: str, node: str) -> bool:
     """Return whether a name with the wildcards ``*`` and ``**`` stands for a node's full name."""
-    names = node.split("/")[1:]
-    ends = {0}  # numbers of names of the node that the parts so far can stand for
-    for part in name.split("/")[1:]:
-        if part == "**":
-            ends = set(range(min(ends), len(names) + 1))
-        else:
-            ends = {k + 1 for k in ends if k < len(names) and part in ("*", names[k])}
-        if not ends:
-            return False
-    return len(names) in ends
+    wildcards = {"*": "/[^/]+", "**": "(/[^/]+)*"}
+    parts = [wildcards.get(part, "/" + re.escape(part)) for part in name.split("/")[1:]]
+    return re.fullmatch("".join(parts), node) is not None

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launch import LaunchContext, SomeSubstitutionsType
+from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
+from launch.conditions import evaluate_condition_expression
 from launch.substitutions import (
     EnvironmentVariable,
     LaunchConfiguration,
@@ -31,79 +32,59 @@ from mbs_dynamics.yaml_files import read_yaml
 
 PACKAGE = "mbs_dynamics"
 
-ROBOT_ARGUMENTS = (
-    DeclareLaunchArgument(
-        "urdf",
-        default_value="",
-        description="Path of a URDF, or of a .xacro that becomes one. Empty: as in params_file.",
-    ),
-    DeclareLaunchArgument(
-        "xacro_args",
-        default_value="",
-        description='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
-    ),
-    DeclareLaunchArgument(
-        "robot_state_publisher",
-        default_value="false",
-        description="Start robot_state_publisher with this description as well.",
-    ),
-    DeclareLaunchArgument(
-        "use_sim_time",
-        default_value="",
-        description="Whether time is that of /clock. Empty: as in params_file.",
-    ),
-)
-
-NAMESPACE = DeclareLaunchArgument(
-    "namespace", default_value="", description="Namespace of the node and of all its topics."
-)
-
-COMMAND_TOPIC = DeclareLaunchArgument(
-    "command_topic",
-    default_value="",
-    description="Topic of the commands. Empty: as in params_file.",
-)
-
-ALGORITHM = DeclareLaunchArgument(
-    "algorithm",
-    default_value="",
-    description="Representation of the recursions. Empty: as in the parameter files.",
-)
-
 UDP = SetEnvironmentVariable(
     "FASTDDS_BUILTIN_TRANSPORTS",
     EnvironmentVariable("FASTDDS_BUILTIN_TRANSPORTS", default_value="UDPv4"),
 )
 """Over shared memory a publisher may block for 1/3 s as participants come (Fast-DDS#6535)."""
 
-
-def installed(*path: str) -> PathJoinSubstitution:
-    """Return the path of a file that this package has installed."""
-    return PathJoinSubstitution([FindPackageShare(PACKAGE), *path])
+ALGORITHM = "Representation of the recursions. Empty: as in the parameter files."
+COMMAND_TOPIC = "Topic of the commands. Empty: as in params_file."
 
 
-def parameter_arguments(
-    node: str, prefix: str = "", default: SomeSubstitutionsType = ""
-) -> list[DeclareLaunchArgument]:
-    """Return the arguments that give a node its parameters, by a file and in the command."""
+def arguments(**about: str) -> list[DeclareLaunchArgument]:
+    """Return launch arguments that are empty by default, with these descriptions."""
+    return [
+        DeclareLaunchArgument(name, default_value="", description=text)
+        for name, text in about.items()
+    ]
+
+
+def parameter_arguments(node: str, prefix: str = "", file: str = "") -> list[DeclareLaunchArgument]:
+    """Return the arguments that give a node its parameters, by a file and in the command.
+
+    ``file`` is the default file in the folder config of this package.
+    """
+    default = PathJoinSubstitution([FindPackageShare(PACKAGE), "config", file]) if file else ""
+    about = f'Parameters of {node}, such as "{{stale_timeout: 0.2}}". They replace those of a file.'
     return [
         DeclareLaunchArgument(
             f"{prefix}params_file",
             default_value=default,
             description=f"YAML file with parameters of {node}.",
         ),
-        DeclareLaunchArgument(
-            f"{prefix}params",
-            default_value="",
-            description=f'Parameters of {node}, such as "{{stale_timeout: 0.2}}". They replace '
-            "those of the file.",
-        ),
+        DeclareLaunchArgument(f"{prefix}params", default_value="", description=about),
     ]
+
+
+def robot_arguments() -> list[DeclareLaunchArgument]:
+    """Return the arguments about the robot and where its node runs."""
+    return arguments(
+        namespace="Namespace of the nodes and of their topics.",
+        urdf="Path of a URDF, or of a .xacro that becomes one. Empty: as in params_file.",
+        xacro_args='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
+        use_sim_time="Whether time is that of /clock. Empty: as in params_file.",
+    )
 
 
 def value(context: LaunchContext, name: str) -> str:
     """Return the value of a launch argument."""
     return str(LaunchConfiguration(name).perform(context))
+
+
+def asked(context: LaunchContext, name: str) -> bool:
+    """Return the value of a launch argument that is true or false; raise if it is neither."""
+    return bool(evaluate_condition_expression(context, [LaunchConfiguration(name)]))
 
 
 def description(context: LaunchContext, otherwise: str = "") -> str:
@@ -140,16 +121,6 @@ def in_command(context: LaunchContext, prefix: str = "") -> dict[str, Any]:
     return flattened(given)
 
 
-def numbers(context: LaunchContext, name: str) -> list[float]:
-    """Return the numbers in a launch argument such as "[0, -1.2]"; none if it is empty."""
-    text = value(context, name)
-    given = read_yaml(text) if text else []
-    try:
-        return [float(x) for x in given]
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} is {text!r}; must be a list of numbers") from None
-
-
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters whose texts stay texts: launch would read them as YAML."""
     return {
@@ -163,21 +134,6 @@ def described(urdf: str) -> list[dict[str, Any]]:
     return [typed({"robot_description": urdf})] if urdf else []
 
 
-def state_publisher(context: LaunchContext, urdf: str) -> Node:
-    """Return robot_state_publisher with a description."""
-    if not urdf:
-        raise ArgumentError("robot_state_publisher is true, but there is no urdf to use it on")
-    given: dict[str, Any] = {"robot_description": urdf}
-    if value(context, "use_sim_time"):
-        given["use_sim_time"] = asked(context, "use_sim_time")
-    return Node(
-        package="robot_state_publisher",
-        executable="robot_state_publisher",
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[typed(given)],
-    )
-
-
 def node_of_robot(
     context: LaunchContext,
     executable: str,
@@ -185,7 +141,7 @@ def node_of_robot(
     fixed: Mapping[str, Any] = {},
     remappings: SomeRemapRules | None = None,
 ) -> Sequence[Node]:
-    """Return a node of this package, and robot_state_publisher if it is asked for.
+    """Return a node of this package with the description in ``urdf``.
 
     ``names`` are arguments that are parameters as well, see :func:`parameters`; ``fixed`` are
     parameters that the launch file states.
@@ -200,8 +156,7 @@ def node_of_robot(
         remappings=remappings,
         output="screen",
     )
-    publishes = asked(context, "robot_state_publisher")
-    return checked(context, [node, *([state_publisher(context, urdf)] if publishes else [])])
+    return checked(context, [node])
 
 
 def checked(context: LaunchContext, nodes: Sequence[Node]) -> Sequence[Node]:
@@ -216,11 +171,3 @@ def checked(context: LaunchContext, nodes: Sequence[Node]) -> Sequence[Node]:
                 "its workspace"
             ) from error
     return nodes
-
-
-def asked(context: LaunchContext, name: str) -> bool:
-    """Return the value of a launch argument that is true or false, in any case."""
-    text = value(context, name)
-    if text.strip().lower() not in ("true", "1", "false", "0"):
-        raise ArgumentError(f"{name} must be true or false, got {text!r}")
-    return text.strip().lower() in ("true", "1")

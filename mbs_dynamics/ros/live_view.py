@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any
@@ -27,7 +28,6 @@ from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view.options import PageOptions
 from mbs_dynamics.view.page import REFRESH, Page
 from mbs_dynamics.view.scene import Scene
-from mbs_dynamics.view.server import check_port
 from mbs_dynamics.view.showing import announce
 
 STALE = 0.5  # s after which a message no longer counts as the current state
@@ -96,7 +96,6 @@ def live_view(namespace: str, options: PageOptions, *, browse: bool = False) -> 
     ``browse`` opens a browser. The description in ``options`` is that of the topic. Raises
     ArgumentError for an invalid namespace, port or layer.
     """
-    check_port(options.port)
     with ros_with_signals(["mbs-dynamics"]) as signals:
         try:
             node = LiveView(namespace)
@@ -107,7 +106,7 @@ def live_view(namespace: str, options: PageOptions, *, browse: bool = False) -> 
         spinning = threading.Thread(target=executor.spin, daemon=True)
         spinning.start()
         live, shown = None, ""
-        options.report(f"waiting for {node.resolve_topic_name('robot_description')}")
+        print(f"waiting for {node.resolve_topic_name('robot_description')}", flush=True)
         try:
             while not signals.asked:
                 if node.description == shown:
@@ -117,7 +116,7 @@ def live_view(namespace: str, options: PageOptions, *, browse: bool = False) -> 
                 try:
                     model = model_of(shown)
                 except MbsError as error:
-                    options.report(f"the robot description is invalid: {error}")
+                    print(f"the robot description is invalid: {error}", file=sys.stderr)
                     continue
                 if live is not None:
                     options = options._replace(port=live.page.port)

@@ -46,14 +46,11 @@ from mbs_dynamics.ros.performance import Report
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the rows of a Jacobian message."""
 
-ENVIRONMENT = ("payload", "gravity")
+REPORTED = ("payload", "gravity", "desired")
 """Inputs whose refusal stands in the diagnostics until one is accepted."""
 
 UNIT_QUATERNION = 1e-3
 """How far the length of a quaternion may be from one."""
-
-ENERGIES = "kinetic_J,potential_J"
-"""Label of an energy message."""
 
 
 def _doubles(values: FloatArray | Sequence[float]) -> array[float]:
@@ -272,9 +269,9 @@ def status(
     """Return one status of a node, its values as text; long ones are shortened.
 
     An ``error``, or else a ``warning``, replaces the summary. ``refusals`` say why the latest
-    inputs were refused. A refused payload or gravity is a warning.
+    inputs were refused. A refusal of those in REPORTED is a warning.
     """
-    refused = {what: why for what, why in (refusals or {}).items() if what in ENVIRONMENT}
+    refused = {what: why for what, why in (refusals or {}).items() if what in REPORTED}
     if refused:
         lines = [f"{what} refused: {why}" for what, why in refused.items()]
         warning = "; ".join([warning or summary, *lines])

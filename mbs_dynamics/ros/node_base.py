@@ -32,9 +32,6 @@ from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic
 LOG_PERIOD = 5.0
 """Shortest time in s between two log lines about the same kind of bad message."""
 
-REMARKS = 20
-"""Largest number of remarks about a robot in the log."""
-
 REMINDER_PERIOD = 10.0
 """Time in s between two log lines about the same missing input."""
 
@@ -274,11 +271,8 @@ class BaseNode(Node):
                 "llvmlite is missing: kernels are plain Python, some 50 times as slow; to install "
                 "it: python3 -m pip install --user --break-system-packages llvmlite"
             )
-        for remark in remarks[:REMARKS]:
+        for remark in remarks:
             self.get_logger().warning(shortened(remark, LONGEST_MESSAGE))
-        if len(remarks) > REMARKS:
-            more = f"{len(remarks) - REMARKS} more remarks; 'mbs-dynamics info' lists them"
-            self.get_logger().warning(more)
         self.get_logger().info(shortened(line, LONGEST_MESSAGE))
 
     def _remind(self, kind: str, missing: str) -> None:

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import atexit
 import faulthandler
-import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -49,40 +47,6 @@ def run(kind: type[BaseNode]) -> int:
             return 0 if signals.asked else 1
         spin_until_shutdown(node, signals)
     return 0
-
-
-def _initialise(args: list[str] | None) -> None:
-    """Initialise ROS. Raises SystemExit, with a line for the user, for arguments that are wrong."""
-    try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as error:  # rclpy has no public names for these errors
-        problem = re.sub(
-            r",? at /\S+", "", " ".join(str(error).split())
-        )  # positions in its sources
-        if type(error).__name__ == "UnknownROSArgsError":
-            problem = f"unknown arguments {problem}"
-        elif "same type" in problem:
-            problem += "; write all numbers of a list with a point: [0.0, 0.0, -9.81]"
-        program = Path(sys.argv[0]).name
-        print(f"{program}: cannot start: {problem}", file=sys.stderr)
-        raise SystemExit(1) from error
-
-
-def shut_down() -> None:
-    """Shut ROS down, and guarantee that the process ends.
-
-    If the middleware blocks, here or in destructors at the end of the interpreter, the stacks of
-    all threads are written to standard error after 10 s, and the exit code is 1.
-    """
-    _end_soon()
-    try_shutdown()
-    faulthandler.cancel_dump_traceback_later()
-    atexit.unregister(_end_soon)
-    atexit.register(_end_soon)
-
-
-def _end_soon() -> None:
-    faulthandler.dump_traceback_later(LAST_MOMENTS, exit=True, file=2)
 
 
 class EndingSignals:
@@ -131,13 +95,23 @@ def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
     """Initialise ROS without its signal handlers, and shut it down at the end.
 
     Further signals are ignored then: they would change the exit code of the interpreter. A terminal
-    and `ros2 launch` both send SIGINT when a user presses Ctrl-C.
+    and `ros2 launch` both send SIGINT when a user presses Ctrl-C. If the middleware blocks, the
+    process ends within 10 s all the same, with the stacks of its threads. Raises SystemExit, with a
+    line for the user, for arguments that are wrong.
     """
     signals = EndingSignals()
-    _initialise(args)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:  # rclpy has no public names for these errors
+        problem = " ".join(str(error).split())
+        if "same type" in problem:
+            problem += "; write all numbers of a list with a point: [0.0, 0.0, -9.81]"
+        print(f"{Path(sys.argv[0]).name}: cannot start: {problem}", file=sys.stderr)
+        raise SystemExit(1) from error
     try:
         yield signals
     finally:
-        shut_down()
+        faulthandler.dump_traceback_later(LAST_MOMENTS, exit=True, file=2)
+        try_shutdown()
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)

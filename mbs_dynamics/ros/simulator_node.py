@@ -29,11 +29,13 @@ from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LATE,
-    EffortCommands,
     Pacer,
     World,
     joint_forces,
 )
+
+LEAST_RATE = 0.9
+"""Share of the wanted rate of joint states below which the simulation is too slow."""
 
 
 class SimulatorNode(BaseNode):
@@ -50,7 +52,6 @@ class SimulatorNode(BaseNode):
         text = text_of(settings.robot_description)
         model = model_of(text, loads=loads_of(settings.loads)).with_gravity(settings.gravity)
         self._world = World(model, settings)
-        self._commands = EffortCommands(model.joint_names, settings.joints)
         self._statistics = InputStatistics(time.monotonic())
         """Statistics of the received commands."""
         self._joint_states = self.advertise("joint_states")
@@ -64,10 +65,10 @@ class SimulatorNode(BaseNode):
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
         self._pacer = Pacer(1.0 / settings.rate / settings.realtime_factor, time.perf_counter())
-        self._unpublished = 0
-        """Number of periods whose joint states were late."""
-        self._since = time.monotonic(), 0, 0
-        """Time in s, and numbers of simulated and of missing periods, at the latest diagnostics."""
+        self._published = 0
+        """Number of published joint states."""
+        self._since = time.monotonic(), 0
+        """Time in s, and number of published joint states, at the latest diagnostics."""
         self._steady_timer(self._pacer.interval, self._tick)
         self._log_model(
             f"model {quoted(model.name)}: {model.n} joints, {settings.rate:g} Hz",
@@ -91,19 +92,16 @@ class SimulatorNode(BaseNode):
             self._pacer.did(1)
             if (due - 1) * self._pacer.interval < LATE:
                 self._publish_state()
-            else:
-                self._unpublished += 1
 
     def _advance(self) -> bool:
         """Simulate one period; False if the simulation is halted."""
         world = self._world
         if world.halted:
             return False
-        commands = self._commands.efforts
-        if world.braked and self._commands.given and world.carried(commands):
+        if world.braked and world.commands is not None and world.carried:
             world.brake(False)
             self.get_logger().info("the commands carry the robot: brakes are released")
-        if not world.advance(commands):
+        if not world.advance():
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
         return True
@@ -114,6 +112,7 @@ class SimulatorNode(BaseNode):
         periods = world.periods
         if self._clock_messages is None:  # stamps keep up with the system's clock
             periods += self._pacer.skipped
+        self._published += 1
         stamp = messages.time_of(self._epoch + round(1e9 * periods / self._settings.rate))
         if self._clock_messages is not None:
             self._clock_messages.publish(ClockMessage(clock=stamp))
@@ -127,7 +126,7 @@ class SimulatorNode(BaseNode):
 
     def _on_command(self, message: Float64MultiArray) -> None:
         begin = time.monotonic()
-        rejection = self._commands.set(message.data)
+        rejection = self._world.command(message.data)
         if rejection is None:
             self._statistics.answered(begin, time.monotonic())
         else:
@@ -148,7 +147,6 @@ class SimulatorNode(BaseNode):
 
     def _reset(self, request: Trigger.Request) -> str:
         self._world.reset()
-        self._commands.reset()
         self._pacer.restart(time.perf_counter())
         held = ", held by brakes" if self._world.braked else ""
         return f"at the initial state, with zero efforts{held}, at {self._world.time:.3f} s"
@@ -161,12 +159,10 @@ class SimulatorNode(BaseNode):
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)
-        world, pacer, (since, periods, before) = self._world, self._pacer, self._since
-        now, missing = time.monotonic(), pacer.skipped + self._unpublished
-        self._since = now, world.periods, missing
-        rate, wanted = (world.periods - periods) / (now - since), 1.0 / pacer.interval
-        lost = (missing - before) * pacer.interval
-        too_slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz, joint states of {lost:.2f} s lost"
+        world, (since, before), now = self._world, self._since, time.monotonic()
+        self._since = now, self._published
+        rate, wanted = (self._published - before) / (now - since), 1.0 / self._pacer.interval
+        slow = f"too slow: {rate:.1f} Hz of {wanted:.1f} Hz" if rate < LEAST_RATE * wanted else ""
         simulation = messages.status(
             "simulation",
             f"{'brakes hold the robot; ' if world.braked else ''}{rate:.1f} Hz",
@@ -179,7 +175,7 @@ class SimulatorNode(BaseNode):
                 "brakes": "hold the robot" if world.braked else "released",
                 **messages.environment_values(world.model.gravity, link_loads(world.model)),
             },
-            warning=too_slow if lost > 0.0 else "",
+            warning=slow,
             error=f"halted until ~/reset: {world.halted}" if world.halted else "",
             refusals=self._refusals,
         )
@@ -187,17 +183,16 @@ class SimulatorNode(BaseNode):
 
     def _input_status(self, now: float) -> DiagnosticStatus:
         """Return the state of the commands."""
-        report, saturated = self._statistics.report(now), ", ".join(self._world.saturated())
+        report = self._statistics.report(now)
         summary = "commands in force"
-        if not self._commands.given:
+        if self._world.commands is None:
             summary = "no command yet: efforts are zero"
         elif self._world.braked:
             summary = "commands in force, which do not carry the robot: brakes hold it"
-        warning = f"at their effort limit: {saturated}" if saturated else ""
+        warning = ""
         if report.rejected:
             warning = f"{report.rejected} messages refused: {report.values['last rejection']}"
-        values = {**report.values, "joints at their effort limit": saturated or "none"}
-        return messages.status("input", summary, values, warning=warning)
+        return messages.status("input", summary, report.values, warning=warning)
 
     def _check(self, settings: SimulatorSettings) -> None:
         joint_forces(self._world.model, settings)

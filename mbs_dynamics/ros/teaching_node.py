@@ -25,7 +25,6 @@ from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -33,13 +32,9 @@ from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.teaching.interface import TEACHING_NODE, TeachingSettings
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.reading import merged
-from mbs_dynamics.timeseries.tables import WRITTEN
 
 MOST_SAMPLES = 500_000
 """States of a recording, after which it ends."""
-
-LATE = 0.5
-"""Age in s of the latest state at the end of a recording above which the end may be missing."""
 
 SHORTEST_WAY = 1.0
 """Least time in s for the way to the first point."""
@@ -64,7 +59,6 @@ class TeachingNode(BaseNode):
         self._environment = UNLOADED
         self._positions: dict[str, float] = {}
         self._samples: list[Sampled] = []
-        self._latest: Sampled = (0.0, {})
         self._recording, self._names = False, set[str]()
         self._latest_answer = "nothing recorded, nothing sent"
         others = settings.others
@@ -139,50 +133,31 @@ class TeachingNode(BaseNode):
             return
         positions = dict(zip(message.name, message.position, strict=True))
         self._positions |= positions
-        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
-        self._latest = 1e-9 * stamp, {k: (x, math.nan, math.nan) for k, x in positions.items()}
-        if not self._recording:
+        taught = {k: (x, math.nan, math.nan) for k, x in positions.items() if k in self._names}
+        if not (self._recording and taught):
             return
-        self._sample()
+        stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
+        self._samples.append((1e-9 * stamp, taught))
         if len(self._samples) == MOST_SAMPLES:
             self._recording = False
             self.warn("recording", f"the recording has ended: it has {MOST_SAMPLES} states")
-
-    def _sample(self) -> None:
-        """Record the latest states of the joints that are taught."""
-        when, states = self._latest
-        taught = {name: state for name, state in states.items() if name in self._names}
-        if taught:
-            self._samples.append((when, taught))
 
     def _record(self, begin: bool) -> str:
         rig = self._rig()
         if begin:
             self._samples, self._names, self._recording = [], set(rig.names), True
-            if self._names <= self._latest[1].keys():
-                self._sample()  # if states are lost now, there is a gap
             return f"recording {len(rig.names)} joints"
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
-        age, late = 1e-9 * self.get_clock().now().nanoseconds - samples[-1][0], ""
-        if age > LATE:  # this process has to catch up, or states were lost
-            late = (
-                f"the latest state of the recording is {age:.2f} s old: the end of the motion may "
-                "be missing, or the clocks of the arm and of this node differ"
-            )
-            self.get_logger().warning(late)
         recording = merged("the recording", samples)
         recording = replace(recording, t=recording.t - recording.t[0])
         taught, path = self._taught(rig, recording), Path(self._settings.file).expanduser()
-        if path.suffix not in WRITTEN:
-            raise ArgumentError(f"file is {str(path)!r}; valid for recording is {listed(WRITTEN)}")
-        check_writable("file", path)
         recording.write(path)
         largest, what = taught.largest_speed
         return (
             f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
-            f"to {largest:.3g} times the taught speed, by {what}" + (f"; {late}" if late else "")
+            f"to {largest:.3g} times the taught speed, by {what}"
         )
 
     def _taught(self, rig: Rig, recording: TimeSeries) -> Demonstration:

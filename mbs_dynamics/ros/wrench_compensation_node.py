@@ -168,11 +168,11 @@ class WrenchCompensationNode(DescribedNode):
         stale = self._input.stale(now) if self._input is not None else []
         status = messages.input_status(self._lifecycle, report, stale_for, stale, "wrenches")
         values: dict[str, object] = {}
-        unknown = "bias and weight of the tool are not known"
         if sensor is not None:
             values = {"gravity [m/s^2]": sensor.gravity, "poses": len(sensor.poses)}
         if sensor is not None and sensor.calibration is not None:
-            values, unknown = values | sensor.calibration.fields(), ""
+            values |= sensor.calibration.fields()
+        unknown = "" if "mass" in values else "bias and weight of the tool are not known"
         calibration = messages.status(
             "sensor", "calibrated", values, warning=unknown, error=error, refusals=self._refusals
         )

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The drawing primitives of the layers: solids, arrows, lines, frames and labels.
+"""The drawing primitives of the layers: solids, arrows, lines and labels.
 
-Positions and lengths are in m, in the inertial frame or, within :class:`Fixed`, in the frame of a
-body. Colours are RGB from 0 to 1, one row for each primitive.
+Positions and lengths are in m, in the frame of the ``body`` with which a drawing moves, which is
+the inertial frame for ``GROUND``. Colours are RGB from 0 to 1.
 """
 
 from __future__ import annotations
@@ -14,36 +14,30 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.colours import Colour
+from mbs_dynamics.colours import AXES, Colour
+from mbs_dynamics.model.body import GROUND
+
+BALL, DISC = "ball", "disc"
+"""Shapes of solids: a ball of radius 1, and a cylinder about z of radius 1 and height 1."""
+
+THIN = 0.6
+"""Thickness of the arrows of frames, relative to the others."""
 
 
-class Ellipsoids(NamedTuple):
-    """Solid ellipsoids."""
+class Solid(NamedTuple):
+    """A ball or a disc, scaled along its axes."""
 
-    centres: FloatArray
-    """(k, 3)."""
-    rotations: FloatArray
-    """(k, 3, 3); columns are the directions of the semi-axes."""
-    semi_axes: FloatArray
-    """(k, 3)."""
-    colours: FloatArray
-    """(k, 3)."""
+    shape: str
+    """``BALL`` or ``DISC``."""
+    centre: FloatArray
+    """(3,)."""
+    axes: FloatArray
+    """(3, 3) rotation; its columns are the directions of the axes."""
+    scales: FloatArray
+    """(3,) in m along the axes."""
+    colour: FloatArray | Colour
     opacity: float = 1.0
-
-
-class Discs(NamedTuple):
-    """Thin cylinders."""
-
-    centres: FloatArray
-    """(k, 3)."""
-    rotations: FloatArray
-    """(k, 3, 3); the z axis is the axis of the cylinder."""
-    radii: FloatArray
-    """(k,)."""
-    colours: FloatArray
-    """(k, 3)."""
-    thickness: float = 0.01
-    opacity: float = 0.9
+    body: int = GROUND
 
 
 class Arrows(NamedTuple):
@@ -53,6 +47,8 @@ class Arrows(NamedTuple):
     """(k, 2, 3): tails and heads."""
     colours: FloatArray
     """(k, 3)."""
+    thickness: float = 1.0
+    body: int = GROUND
 
 
 class Lines(NamedTuple):
@@ -62,14 +58,7 @@ class Lines(NamedTuple):
     """(k, 2, 3): both ends."""
     colours: FloatArray
     """(k, 3)."""
-
-
-class Frames(NamedTuple):
-    """Coordinate frames."""
-
-    poses: FloatArray
-    """(k, 4, 4)."""
-    length: float
+    body: int = GROUND
 
 
 class Label(NamedTuple):
@@ -78,19 +67,17 @@ class Label(NamedTuple):
     place: FloatArray
     """(3,)."""
     text: str
-    """Empty for a label that is not shown."""
-    rank: float = 0.0
-    """Labels with a higher rank are placed first; others are moved or omitted."""
+    body: int = GROUND
 
 
-class Fixed(NamedTuple):
-    """A drawing in the frame of a body, which moves with the body."""
-
-    body: int
-    drawing: Ellipsoids | Discs | Arrows | Lines | Frames | Label
+Drawing = Solid | Arrows | Lines | Label
 
 
-Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Label | Fixed
+def frame(pose: FloatArray, length: float, body: int = GROUND) -> Arrows:
+    """Return the axes of a coordinate frame with a pose (4, 4)."""
+    tails = np.tile(pose[:3, 3], (3, 1))
+    points = np.stack([tails, tails + length * pose[:3, :3].T], axis=1)
+    return Arrows(points, np.array(AXES), THIN, body)
 
 
 def same(colour: Colour, count: int) -> FloatArray:

@@ -6,51 +6,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES
 from mbs_dynamics.errors import ArgumentError, missing_extra
-from mbs_dynamics.integrate import Event
 from mbs_dynamics.timeseries import TimeSeries
 
 FIGURES = (".png", ".svg", ".pdf")
 """File endings of figures."""
 
 
-class Panel(NamedTuple):
-    """Curves over time with a common unit."""
-
-    label: str
-    names: tuple[str, ...]
-    values: FloatArray
-    """(N, k); columns of NaN are not drawn."""
-
-
-def panels_of(series: TimeSeries) -> list[Panel]:
-    """Return panels of the quantities in motion data: positions, rates, torques and energies."""
-    panels = [Panel("position, rad or m", series.positions, series.q)]
-    for label, values in (("rate, rad/s or m/s", series.qd), ("torque, N m or N", series.tau)):
-        if values is not None and not np.isnan(values).all():
-            panels.append(Panel(label, series.joints, values))
-    kinetic, potential = (series.columns.get(name) for name in ("kinetic", "potential"))
-    if kinetic is not None and potential is not None:
-        energies = np.stack([kinetic, potential, kinetic + potential], axis=1)
-        panels.append(Panel("energy, J", ("kinetic", "potential", "sum"), energies))
-    return panels
-
-
-def write_figure(
-    series: TimeSeries, path: str | Path, title: str = "", events: Sequence[Event] = ()
-) -> None:
+def write_figure(series: TimeSeries, path: str | Path) -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
 
-    Missing quantities have no panel. Events are vertical lines. Raises ArgumentError for another
-    file ending, BackendError without matplotlib.
+    Missing quantities have no panel. Raises ArgumentError for another file ending, BackendError
+    without matplotlib.
     """
     target = Path(path)
     if target.suffix not in FIGURES:
@@ -59,7 +32,14 @@ def write_figure(
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing_extra("figures need matplotlib", "plot", error) from error
-    panels = panels_of(series)
+    panels = [("position, rad or m", series.positions, series.q)]
+    for label, values in (("rate, rad/s or m/s", series.qd), ("torque, N m or N", series.tau)):
+        if values is not None and not np.isnan(values).all():
+            panels.append((label, series.joints, values))
+    kinetic, potential = (series.columns.get(name) for name in ("kinetic", "potential"))
+    if kinetic is not None and potential is not None:
+        energies = np.stack([kinetic, potential, kinetic + potential], axis=1)
+        panels.append(("energy, J", ("kinetic", "potential", "sum"), energies))
     rows, columns = math.ceil(len(panels) / 2), min(len(panels), 2)
     figure: Any = Figure(figsize=(11, 6.5), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
@@ -82,14 +62,5 @@ def write_figure(
         place = f"outside right {'lower' if what == 'rates' else 'upper'}"
         columns = 1 + len(names) // 33
         figure.legend(lines, names, loc=place, title=title_of, fontsize=7, ncols=columns)
-    event_names = list(dict.fromkeys(event.name for event in events))
-    marks = dict(zip(event_names, itertools.cycle(styles[len(CURVES) :]), strict=False))
-    named: dict[str, Any] = {}
-    for event in events:
-        for axes in figure.axes:
-            named[event.name] = axes.axvline(event.t, lw=0.7, **marks[event.name])
-    if named:
-        marked = list(named.values())
-        figure.legend(marked, list(named), loc="outside lower center", fontsize=7, ncols=4)
-    figure.suptitle(", ".join(filter(None, (title, series.name))))
+    figure.suptitle(series.name)
     figure.savefig(target, dpi=120)

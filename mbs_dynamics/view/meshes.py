@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
@@ -19,36 +19,18 @@ from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.shapes import turn_to
-from mbs_dynamics.view.urdf_visuals import (
-    Box,
-    Capsule,
-    Cylinder,
-    Mesh,
-    Sphere,
-    Triangles,
-    Visual,
-    Visuals,
-)
+from mbs_dynamics.view.urdf_visuals import Box, Capsule, Cylinder, Sphere, Triangles, Visual
 
 try:
     import trimesh
 except ImportError as error:
     raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
-CAPSULE = "/capsule"
-"""Suffix of the names of capsules."""
-
-THICKNESS = 0.035
-"""Radius of a capsule relative to the size of the robot."""
+THICKNESS, SHORTEST = 0.035, 1e-6
+"""Radius of a capsule relative to the size of the robot, and length in m of the shortest one."""
 
 PAINT = (0.72, 0.74, 0.78)
 """Colour of meshes that state none."""
-
-FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
-"""Formats of meshes that are read; archives are not."""
-
-LONGEST_REASON = 500
-"""Longest part of a mesh reader's message that is shown, in characters."""
 
 
 class Part(NamedTuple):
@@ -61,57 +43,40 @@ class Part(NamedTuple):
     """A ``trimesh.Trimesh`` in the frame of the body."""
 
 
-class Appearance(NamedTuple):
-    """The parts of a robot, and messages about missing ones."""
-
-    parts: list[Part]
-    problems: list[str]
-
-
 def appearance(
     model: Model,
-    visuals: Visuals,
+    visuals: Sequence[Visual],
     size: float,
     source: Path | None = None,
     packages: Sequence[Path] = (),
-    *,
-    capsules: bool = True,
-) -> Appearance:
-    """Return the meshes of a robot.
+) -> tuple[list[Part], list[str]]:
+    """Return the meshes of a robot, and messages about those that cannot be shown.
 
     Meshes are searched in the folder of the URDF ``source`` and in ``packages``, each of which is a
-    package or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are drawn
-    as capsules with a radius proportional to the ``size`` of the robot in m.
+    package or a folder of packages. Bodies without a mesh are drawn as capsules with a radius
+    proportional to the ``size`` of the robot in m.
     """
     parts: list[Part] = []
-    problems, shown = list(visuals.problems), set()
-    with np.errstate(all="ignore"):
-        for number, visual in enumerate(visuals.visuals):
-            if visual.link not in model.frames:  # outside the chain chosen by root and tip
-                continue
-            frame = model.frames[visual.link]
-            try:
-                mesh = _shaped(visual, source, packages)
-                mesh.apply_transform(frame.placement @ visual.placement)
-                if mesh.bounds is None or not np.isfinite(mesh.bounds.astype(np.float32)).all():
-                    raise ValueError("it has no extent, or numbers beyond single precision")
-                if mesh.faces.min() < 0:
-                    raise ValueError("it has triangles with vertices that do not exist")
-            except Exception as error:  # mesh readers raise many kinds of errors
-                name = quoted(visual.link)
-                reason = shortened(str(error) or type(error).__name__, LONGEST_REASON)
-                instead = (
-                    "; shown as a capsule" if capsules else "; its collision geometry is not shown"
-                )
-                problems.append(f"link {name}: {reason}{instead}")
-                continue
-            parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
-            shown.add(frame.body)
-    for body, name, begin, end in _bones(model) if capsules else ():
+    problems, shown = [], set()
+    for number, visual in enumerate(visuals):
+        if visual.link not in model.frames:  # outside the chain chosen by root and tip
+            continue
+        frame = model.frames[visual.link]
+        try:
+            mesh = _shaped(visual, source, packages)
+            mesh.apply_transform(frame.placement @ visual.placement)
+            if mesh.bounds is None or not np.isfinite(mesh.bounds).all():
+                raise ValueError("it has no extent")
+        except Exception as error:  # mesh readers raise many kinds of errors
+            reason = shortened(str(error) or type(error).__name__)
+            problems.append(f"link {quoted(visual.link)}: {reason}; shown as a capsule")
+            continue
+        parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
+        shown.add(frame.body)
+    for body, name, end in _bones(model):
         if body not in shown:
-            capsule = _capsule(begin, end, THICKNESS * size)
-            parts.append(Part(body, f"{name}{CAPSULE}", capsule))
-    return Appearance(parts, problems)
+            parts.append(Part(body, f"{name}/capsule", _capsule(end, THICKNESS * size)))
+    return parts, problems
 
 
 def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> Any:
@@ -129,24 +94,15 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
     elif isinstance(shape, Triangles):
         mesh = trimesh.Trimesh(shape.vertices, shape.faces)
     else:
-        return _loaded(shape, visual, find_mesh(shape.filename, source, packages))
+        path = find_mesh(shape.filename, source, packages)
+        mesh = trimesh.load_scene(path).to_geometry()
+        if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
+            raise ValueError(f"mesh {shape.filename!r} has no triangles")
+        mesh.apply_scale(shape.scale)
+        if visual.colour is None and mesh.visual.kind is not None and path.suffix.lower() != ".stl":
+            mesh.export(file_type="glb")  # raises for unreadable images, which are loaded only now
+            return mesh
     return painted(mesh, visual.colour or PAINT)
-
-
-def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
-    suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"mesh {quoted(shape.filename)}: must end in {', '.join(FORMATS)}")
-    mesh = trimesh.load_scene(path).to_geometry()
-    if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
-        raise ValueError(f"mesh {shape.filename!r} has no triangles")
-    mesh.apply_scale(shape.scale)
-    if visual.colour is not None:
-        return painted(mesh, visual.colour)
-    if mesh.visual.kind is None or suffix == ".stl":
-        return painted(mesh, PAINT)
-    mesh.export(file_type="glb")  # raises for unreadable images, which are loaded only now
-    return mesh
 
 
 def painted(mesh: Any, colour: Sequence[float]) -> Any:
@@ -163,102 +119,63 @@ def painted(mesh: Any, colour: Sequence[float]) -> Any:
     return mesh
 
 
-def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
-    """Yield copies of parts in one colour, RGB or RGBA from 0 to 1."""
-    for part in parts:
-        yield part._replace(mesh=painted(part.mesh.copy(), colour))
+def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray]]:
+    """Yield body, name and end (3,) of lines from the origin of a body to the joints it carries.
 
-
-def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:
-    """Yield body, name and both ends, in the frame of the body, of lines between joints.
-
-    For bodies without children the lines end at their links, or else at their centre of mass.
+    For bodies without children the lines end at a link, or else at their centre of mass.
     """
-    origin, has_line = np.zeros(3), set()
-    for i, p in enumerate(model.parents):
-        end = model.bodies[i].home_rel[:3, 3]
-        name = "ground" if p == GROUND else model.bodies[p].name
-        if np.linalg.norm(end) > 1e-6:
-            yield p, f"{name}/{model.bodies[i].name}", origin, end
-            has_line.add(p)
-    inner = frozenset(has_line)
+    drawn = set()
+    for body, p in zip(model.bodies, model.parents, strict=True):
+        end = body.home_rel[:3, 3]
+        if np.linalg.norm(end) > SHORTEST:
+            name = "ground" if p == GROUND else model.bodies[p].name
+            yield p, f"{name}/{body.name}", end
+            drawn.add(p)
     for frame in model.frames.values():
         end = frame.placement[:3, 3]
-        if frame.body == GROUND or frame.body in inner or not np.linalg.norm(end) > 1e-6:
-            continue
-        yield frame.body, frame.name, origin, end
-        has_line.add(frame.body)
+        if frame.body not in drawn | {GROUND} and np.linalg.norm(end) > SHORTEST:
+            yield frame.body, frame.name, end
+            drawn.add(frame.body)
     for i, body in enumerate(model.bodies):
-        if i not in has_line and body.inertia.mass > 0.0:
-            yield i, f"{body.name}/mass", origin, np.asarray(body.inertia.com, dtype=float)
+        if i not in drawn and body.inertia.mass > 0.0:
+            yield i, f"{body.name}/mass", np.asarray(body.inertia.com, dtype=float)
 
 
-def _capsule(begin: FloatArray, end: FloatArray, radius: float) -> Any:
-    way = end - begin
-    length = float(np.linalg.norm(way))
-    if length < 1e-6:
-        mesh = trimesh.creation.icosphere(subdivisions=2, radius=radius)
-        mesh.apply_translation(begin)
-    else:
-        mesh = trimesh.creation.capsule(height=length, radius=radius, count=[16, 16])
-        low = mesh.bounds[:, 2].min() + radius  # start of the cylinder
-        mesh.apply_translation([0.0, 0.0, -low])
-        mesh.apply_transform(pose_of(turn_to(way), begin))
+def _capsule(end: FloatArray, radius: float) -> Any:
+    """Return a capsule from the origin to a point (3,)."""
+    length = max(float(np.linalg.norm(end)), SHORTEST)
+    mesh = trimesh.creation.capsule(height=length, radius=radius, count=[16, 16])
+    mesh.apply_translation([0.0, 0.0, -mesh.bounds[0, 2] - radius])
+    direction = end if np.linalg.norm(end) > SHORTEST else np.array([0.0, 0.0, 1.0])
+    mesh.apply_transform(pose_of(turn_to(direction), np.zeros(3)))
     return painted(mesh, GREY)
 
 
 def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
     """Return the path of a mesh file.
 
-    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, in packages
-    (folders with a ``package.xml``) above the URDF ``source``, and in the parent of its folder.
-    Relative paths start at the folder of the URDF. Raises FileNotFoundError for a missing file and
-    for a URL.
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and in the
+    folders above the URDF ``source``. Relative paths start at the folder of the URDF. Raises
+    FileNotFoundError for a missing file and for a URL.
     """
-    shown = shortened(repr(filename), LONGEST_REASON)
-    try:
-        address = urlparse(filename)
-    except ValueError as error:
-        raise FileNotFoundError(f"mesh {shown} is neither a path nor a URL: {error}") from error
+    address = urlparse(filename)
     if address.scheme in ("http", "https"):
-        raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
+        raise FileNotFoundError(f"mesh {quoted(filename)} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):
         name, rest = address.netloc, unquote(address.path).lstrip("/")
-        for file in _in_packages(name, rest, source, packages):
-            if file.is_file():
+        folders = [place for folder in packages for place in (folder, folder.parent)]
+        for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+            folders.append(Path(prefix) / "share")
+        folders += [] if source is None else source.resolve().parents
+        for folder in folders:
+            if (file := folder / name / rest).is_file():
                 return file
         raise FileNotFoundError(
-            f"no mesh {shown}; give the folder that contains package {quoted(name)} by "
+            f"no mesh {quoted(filename)}; give the folder that contains package {quoted(name)} by "
             f"--package-path FOLDER"
         )
     named = unquote(address.path) if address.scheme == "file" else filename
     path = Path(os.path.abspath(named if source is None else source.parent / named))
     if not path.is_file():
-        raise FileNotFoundError(f"no mesh {shown}")
+        raise FileNotFoundError(f"no mesh {quoted(filename)}")
     return path
-
-
-def _workspaces() -> Iterator[Path]:
-    for variable, within in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", ".")):
-        for prefix in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-            yield Path(prefix) / within
-
-
-def _in_packages(
-    name: str, rest: str, source: Path | None, packages: Sequence[Path]
-) -> Iterator[Path]:
-    for folder in packages:
-        yield folder / name / rest
-        if folder.name == name:
-            yield folder / rest
-    for folder in _workspaces():
-        yield folder / name / rest
-    if source is None:
-        return
-    source = source.resolve()
-    near = source.parents[min(1, len(source.parents) - 1)]
-    for folder in source.parents:
-        for place in (folder, folder / name):
-            known = (place / "package.xml").is_file() or place.is_relative_to(near)
-            if place.name == name and known:
-                yield place / rest

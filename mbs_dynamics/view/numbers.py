@@ -1,88 +1,21 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a scene, as HTML tables and as Python code that reproduces them."""
+"""The numbers of a scene, as HTML tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.algorithms import (
-    center_of_mass,
-    kinetic_energy,
-    potential_energy,
-)
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.algorithms import center_of_mass, kinetic_energy, potential_energy
 from mbs_dynamics.model.coordinates import single_coordinates, velocity_names
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.layers import fixed
 from mbs_dynamics.view.scene import Scene
 
 TWIST = ("ωx", "ωy", "ωz", "vx", "vy", "vz")
-
-
-class Quantity(NamedTuple):
-    """A number or array, and the call that returns it."""
-
-    name: str
-    call: str
-    value: FloatArray
-
-
-def quantities(scene: Scene) -> list[Quantity]:
-    """Return the quantities of a scene."""
-    model, q, body = scene.model, scene.q, scene.body_name
-    listed = [
-        Quantity("pose", f"mbs.forward_kinematics(model, q, bodies=[{body!r}])[0]", scene.pose),
-        Quantity("centre of mass", "mbs.center_of_mass(model, q)", center_of_mass(model, q)),
-        Quantity("potential energy", "mbs.potential_energy(model, q)", potential_energy(model, q)),
-        Quantity(
-            "Jacobian",
-            f"mbs.jacobian(model, q, {body!r}, representation={scene.representation!r})",
-            scene.jacobian(),
-        ),
-    ]
-    if scene.measured is None:
-        call = "mbs.gravity_torques(model, q)"
-        if scene.wrenches:
-            rest = "np.zeros(model.n)"
-            call = f"mbs.inverse_dynamics(model, q, {rest}, {rest}, wrenches)"
-        listed.insert(0, Quantity("torques", call, scene.torques))
-    if scene.qd is not None:
-        energy = kinetic_energy(model, q, scene.qd)
-        listed.append(Quantity("kinetic energy", "mbs.kinetic_energy(model, q, qd)", energy))
-        for name in REPRESENTATIONS:
-            call = f"mbs.twists(model, q, qd, bodies=[{body!r}], representation={name!r})[0]"
-            listed.append(Quantity(f"twist, {name}", call, scene.twist(name)))
-    return listed
-
-
-def as_python(scene: Scene, model_code: str) -> str:
-    """Return Python code that prints the quantities of a scene.
-
-    ``model_code`` is an expression for the model: ``mbs.Model.from_urdf("arm.urdf")``.
-    """
-    model = scene.model
-    lines = ["import numpy as np", "", "import mbs_dynamics as mbs", "", f"model = {model_code}"]
-    lines.append(f"model = model.with_gravity({_list(model.gravity)})")
-    for load in model.payloads:
-        placement = model.frames[load.link].placement
-        mass = float(load.parameters[0])
-        com = placement[:3, :3].T @ (load.parameters[1:4] / mass - placement[:3, 3])
-        lines.append(f"model = model.with_payload({load.link!r}, {mass!r}, {_list(com)})")
-    lines.append(f"q = np.array({_list(scene.q)})")
-    if scene.qd is not None:
-        lines.append(f"qd = np.array({_list(scene.qd)})")
-    if scene.wrenches:
-        given = ", ".join(f"{name!r}: {_list(W)}" for name, W in scene.wrenches.items())
-        lines.append(f"wrenches = {{{given}}}")
-    lines.append("")
-    for each in quantities(scene):
-        lines.append(f"print({each.name!r}, {each.call}, sep='\\n')")
-    return "\n".join(lines) + "\n"
 
 
 def as_html(scene: Scene) -> str:
@@ -148,7 +81,3 @@ def _table(name: str, header: Sequence[str], rows: Iterable[Sequence[str] | Iter
         f'<table class="mbs-{name}" style="width:100%;border-collapse:collapse;'
         f'margin-bottom:0.8em">{line("th", header)}{body}</table>'
     )
-
-
-def _list(values: Iterable[float]) -> str:
-    return "[" + ", ".join(repr(float(x) + 0.0) for x in values) + "]"

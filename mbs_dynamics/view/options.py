@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,17 +21,9 @@ class PageOptions(NamedTuple):
     """Your own shapes, on a link or on ``"world"``."""
     packages: Sequence[str | Path] = ()
     """Folders of packages for ``package://`` addresses of meshes."""
-    beside: Path | None = None
-    """File at which relative paths of meshes start; by default the description."""
     layers: Sequence[str] | None = None
     """Names of the drawings that are switched on, or ``["all"]``."""
     dark: bool = False
     """Whether the page is in dark mode."""
     port: int | None = None
     """Port of this machine: by default 8080 or the next free one; 0 is any free one."""
-    message: str = ""
-    """Text at the top of the page."""
-    model_code: str = ""
-    """Python expression for the model; adds a tab with code that computes the numbers."""
-    report: Callable[[str], None] = lambda text: None
-    """Called with messages about missing meshes, which the page shows too, and closed pages."""

@@ -4,27 +4,17 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from viser.transforms import SE3, SO3
 
-from mbs_dynamics.algorithms import (
-    difference,
-    displaced,
-    forward_kinematics,
-    inverse_kinematics,
-    jacobian,
-)
+from mbs_dynamics.algorithms import difference, displaced, inverse_kinematics
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.integrate.standing import floats
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
@@ -41,14 +31,8 @@ FARTHEST_LIMIT = 1000.0
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
 
-BENT = 0.25 * np.pi
-"""Angle in rad of the joints of a bent arm."""
-
 DIGITS = 3
 """Decimals of sliders that fit into their fields."""
-
-MOST_IN_A_LIST = 10
-"""Largest number of coordinates for which sliders are not grouped by limbs."""
 
 LARGEST_PAYLOAD = 2.0
 """Range of the slider of the payload, relative to the mass of the robot."""
@@ -58,32 +42,21 @@ class Posing:
     """The controls of a page that pose a robot, as a source of scenes."""
 
     def __init__(
-        self,
-        page: Page,
-        q: FloatArray | None = None,
-        qd: FloatArray | None = None,
-        *,
-        degrees: bool = False,
+        self, page: Page, q: FloatArray | None = None, qd: FloatArray | None = None
     ) -> None:
-        """Add the controls to the page. The initial state is q (nq,), by default bent, and qd (n,).
+        """Add the controls to the page. The initial state is q (nq,) and qd (n,), by default rest.
 
-        With ``degrees``, sliders of angles are in degrees and degrees per second. Sliders show the
-        displacements (n,) from the neutral positions, see :func:`mbs_dynamics.displaced`; these are
-        the positions of joints with one degree of freedom.
+        Sliders show the displacements (n,) from the neutral positions, see
+        :func:`mbs_dynamics.displaced`; these are the positions of joints with one degree of
+        freedom.
         """
         self._page, self._drawn, self._model = page, page.drawn, page.drawn.model
         model = self._model
+        self.q = model.neutral(within_limits=True) if q is None else np.asarray(q, float)
+        self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, float)
         lower, upper = slider_ranges(model)
-        self._postures = postures(model)
-        first = self._postures.get("bent", self._postures["zero"])
-        self.q = first if q is None else np.asarray(q, float)
-        screws = np.concatenate([np.zeros((6, 0)), *(joint.screws for joint in model.joints)], 1)
-        turns = screws[:3].any(axis=0)
-        self._units = np.where(turns & degrees, np.degrees(1.0), 1.0)
-        self._angle = "deg" if degrees else "rad"
         start = self._displacements()
         self._lower, self._upper = np.minimum(lower, start), np.maximum(upper, start)
-        self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
         self._loads: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
         self._dragged_at = -DRAG_PAUSE
@@ -97,16 +70,14 @@ class Posing:
 
     def _controls(self, gui: Any) -> None:
         model = self._model
-        with gui.add_folder(f"Joints, {self._angle} or m"):
+        with gui.add_folder("Joints, rad or m"):
             self._positions = self._sliders(
                 gui, self._lower, self._upper, self._displacements(), self._pose
             )
             self._follow = gui.add_checkbox("drag body", initial_value=False)
-            names = tuple(self._postures)
-            named = gui.add_button_group("posture", names)
         limit = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, LARGEST_RATE)
         rate = np.maximum(limit, np.abs(self.qd))
-        with gui.add_folder(f"Rates, {self._angle}/s or m/s", expand_by_default=False):
+        with gui.add_folder("Rates, rad/s or m/s", expand_by_default=False):
             self._rates = self._sliders(gui, -rate, rate, self.qd, self._drive)
         heaviest = max(float(np.ceil(LARGEST_PAYLOAD * model.total_mass)), 1.0)
         with gui.add_folder("Loads"):
@@ -114,12 +85,9 @@ class Posing:
             self._mass = gui.add_slider("payload, kg", 0.0, heaviest, 0.01, 0.0)
             self._force = gui.add_vector3("force, N", (0.0, 0.0, 0.0), step=0.5)
             self._moment = gui.add_vector3("moment, N m", (0.0, 0.0, 0.0), step=0.1)
-            free = floats(model)
-            self._stands = gui.add_checkbox("stands on the floor", free, visible=free)
-        for control in (self._gravity, self._mass, self._force, self._moment, self._stands):
+        for control in (self._gravity, self._mass, self._force, self._moment):
             control.on_update(self._page.touch)
         self._follow.on_update(self._switch_handle)
-        named.on_click(lambda event: self.move(self._postures[event.target.value]))
 
     def _displacements(self) -> FloatArray:
         return np.asarray(difference(self._model, self._model.neutral(), self.q))
@@ -127,17 +95,11 @@ class Posing:
     def _sliders(
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
-        sliders: list[Any] = [None] * self._model.n
-        names, unit = velocity_names(self._model.joints), self._units
-        for limb, coordinates in limbs(self._model).items():
-            folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
-            with folder:
-                for k in coordinates:
-                    ends = slider_ends(unit[k] * low[k], unit[k] * high[k])
-                    step = 0.1 if unit[k] > 1.0 else 1e-3
-                    value = round(float(unit[k] * start[k]), DIGITS)
-                    sliders[k] = gui.add_slider(names[k], *ends, step, value)
-                    sliders[k].on_update(changed)
+        sliders = []
+        for k, name in enumerate(velocity_names(self._model.joints)):
+            ends, value = slider_ends(low[k], high[k]), round(float(start[k]), DIGITS)
+            sliders.append(gui.add_slider(name, *ends, 10.0**-DIGITS, value))
+            sliders[k].on_update(changed)
         return sliders
 
     # -- user input --------------------------------------------------------------------------------
@@ -145,13 +107,13 @@ class Posing:
     def _pose(self, event: Any) -> None:
         if event.client is not None:  # set on the page, not by move()
             v, k = self._displacements(), self._positions.index(event.target)
-            v[k] = event.target.value / self._units[k]
+            v[k] = event.target.value
             v = np.clip(v, self._lower, self._upper)  # since the ends of sliders are rounded
             self.q = np.asarray(displaced(self._model, self._model.neutral(), v))
             self._page.touch()
 
     def _drive(self, event: Any) -> None:
-        self.qd = np.array([slider.value for slider in self._rates]) / self._units
+        self.qd = np.array([slider.value for slider in self._rates])
         self._page.touch()
 
     def _switch_handle(self, _: object) -> None:
@@ -167,7 +129,7 @@ class Posing:
     def move(self, q: Sequence[float] | FloatArray) -> None:
         """Move the robot and its sliders."""
         self.q = np.asarray(q, dtype=float)
-        values = (self._units * self._displacements()).round(DIGITS).tolist()
+        values = self._displacements().round(DIGITS).tolist()
         for slider, value in zip(self._positions, values, strict=True):
             slider.value = value
         self._page.touch()
@@ -185,9 +147,7 @@ class Posing:
         if target is not None:
             self._reach(target, body)
         wrench = np.array([*self._moment.value, *self._force.value])
-        stands, poses = self._stands.value, forward_kinematics(self._model, self.q)
-        contacts = self._page.contacts(poses) if stands else ()
-        scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
+        scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench)
         if time.monotonic() - self._dragged_at > DRAG_PAUSE:
             self._handle.wxyz = wxyz(scene.pose[:3, :3])
             self._handle.position = scene.pose[:3, 3]
@@ -216,53 +176,6 @@ class Posing:
         self.move(solution.q)
         failure = f"{body} does not reach the target: {solution.reason}"
         self._page.set_message("reach", "" if solution.success else failure)
-
-
-def limbs(model: Model) -> dict[str, list[int]]:
-    """Return the coordinates of each limb by the name of its last body.
-
-    A limb is a chain of bodies without a branch. Robots with few coordinates have one group named
-    "".
-    """
-    if model.n <= MOST_IN_A_LIST:
-        return {"": list(range(model.n))}
-    ends: dict[int, int] = {}
-    for i in reversed(range(model.nb)):  # children follow their parents
-        below = [k for k, p in enumerate(model.parents) if p == i]
-        ends[i] = ends[below[0]] if len(below) == 1 else i
-    coordinates: dict[str, list[int]] = {}
-    for i, body in enumerate(model.bodies):
-        if body.joint.mimics is None:
-            limb = coordinates.setdefault(model.bodies[ends[i]].name, [])
-            limb += body.joint.velocities
-    return {name: limb for name, limb in coordinates.items() if limb}
-
-
-def postures(model: Model) -> dict[str, FloatArray]:
-    """Return named positions (nq,): zero, the middle of the limits and, for an arm, bent.
-
-    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, chosen so that its tool can
-    move in all directions and no body is below the base.
-    """
-    zero = model.neutral(within_limits=True)
-    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
-    middle = np.zeros(model.n)
-    middle[bounded] = 0.5 * (model.lower[bounded] + model.upper[bounded])
-    named = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
-    names = tools(model)
-    if len(names) > 1 or model.nq > model.n or not model.n:
-        return named
-    omega = jacobian(model, zero, names[0], representation="spatial")[:3]
-    level = np.flatnonzero((np.linalg.norm(omega, axis=0) > 0.5) & (np.abs(omega[2]) < 0.5))[:4]
-    angles = list(itertools.product((0.0, BENT, -BENT), repeat=len(level)))
-    q = np.tile(zero, (len(angles), 1))
-    q[:, level] = np.clip(zero[level] + angles, model.lower[level], model.upper[level])
-    J = jacobian(model, q, names[0], representation="hybrid")[:, 3:]
-    heights = forward_kinematics(model, q, bodies=[*model.body_names, names[0]])[..., 2, 3]
-    least = np.linalg.svd(J, compute_uv=False).min(axis=-1) / DrawnModel.of(model).size
-    low = np.minimum(heights.min(axis=1), 0.0)
-    named["bent"] = q[np.argmax(least + 10.0 * low)]
-    return named
 
 
 def slider_ends(lower: float, upper: float) -> tuple[float, float]:

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.algorithms import forward_kinematics, inverse_dynamics, jacobian, twists
+from mbs_dynamics.algorithms import forward_kinematics, inverse_dynamics, twists
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.integrate.standing import Contact, standing_forces
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
@@ -27,8 +26,8 @@ class DrawnModel(NamedTuple):
 
     model: Model
     size: float
-    """Longest distance in m along the tree from the ground to a frame, at least 0.1. Drawings are
-    scaled with it."""
+    """Longest distance in m from the origin to a frame at rest, at least 0.1. Drawings are scaled
+    with it."""
     massive: list[tuple[int, float, Ellipsoid]]
     """Index, mass and ellipsoid of each body with an inertia, payloads included."""
     joints: list[tuple[int, int, FloatArray]]
@@ -63,12 +62,10 @@ def _axis(model: Model, i: int) -> FloatArray:
 
 
 def _size(model: Model) -> float:
-    reach = np.zeros(model.nb)
-    for i, p in enumerate(model.parents):
-        step = np.linalg.norm(model.bodies[i].home_rel[:3, 3])
-        reach[i] = step if p == GROUND else reach[p] + step
+    """Return the longest distance in m from the origin to a frame, at least 0.1, at rest."""
+    poses = forward_kinematics(model, model.neutral(within_limits=True))
     ends = [
-        reach[frame.body] + np.linalg.norm(frame.placement[:3, 3])
+        np.linalg.norm((poses[frame.body] @ frame.placement)[:3, 3])
         for frame in model.frames.values()
         if frame.body != GROUND
     ]
@@ -90,10 +87,6 @@ class Scene:
     """Representation of its twist and its Jacobian."""
     wrench: FloatArray = field(default_factory=lambda: np.zeros(6))
     """(6,) wrench on the body, moment first, in N m and N, at its origin and in inertial axes."""
-    measured: FloatArray | None = None
-    """(n,) torques that are drawn instead of the computed holding torques."""
-    contacts: tuple[Contact, ...] = ()
-    """Points where the floor can push against a floating base."""
 
     @property
     def model(self) -> Model:
@@ -121,35 +114,12 @@ class Scene:
     @cached_property
     def torques(self) -> FloatArray:
         """Torques (n,) that hold the robot at rest against gravity and the wrench."""
-        if self.measured is not None:
-            return self.measured
-        rest = np.zeros(self.model.n)
-        wrenches = body_wrenches(self.model, self.wrenches) if self.wrenches else None
+        rest, wrenches = np.zeros(self.model.n), None
+        if self.wrench.any() and self.model.frames[self.body_name].body != GROUND:
+            R = self.pose[:3, :3]
+            local = np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
+            wrenches = body_wrenches(self.model, {self.body_name: local})
         return inverse_dynamics(self.model, self.q, rest, rest, wrenches)
-
-    @cached_property
-    def wrenches(self) -> dict[str, FloatArray]:
-        """Wrenches (6,) by body, in the body's frame: ``wrench``, and forces of contacts."""
-        wrenches = self._set_wrench()
-        for (body, point), force in self.contact_forces:
-            name, pose = self.model.bodies[body].name, self.poses[body]
-            local = pose[:3, :3].T @ force
-            moment = np.cross(pose[:3, :3].T @ (point - pose[:3, 3]), local)
-            before = wrenches.get(name, np.zeros(6))
-            wrenches[name] = before + np.concatenate([moment, local])
-        return wrenches
-
-    def _set_wrench(self) -> dict[str, FloatArray]:
-        """Return ``wrench`` by the name of the body, in the body's frame; none on the ground."""
-        if self.model.frames[self.body_name].body == GROUND or not self.wrench.any():
-            return {}
-        R = self.pose[:3, :3]
-        return {self.body_name: np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])}
-
-    @cached_property
-    def contact_forces(self) -> list[tuple[Contact, FloatArray]]:
-        """Contacts and forces (3,) of the floor; see :func:`standing_forces`."""
-        return standing_forces(self.model, self.q, self.contacts, self._set_wrench())
 
     @property
     def shares(self) -> FloatArray:
@@ -163,8 +133,3 @@ class Scene:
         rep = representation or self.representation
         V = twists(self.model, self.q, self.qd, bodies=[self.body_name], representation=rep)
         return np.asarray(V[0])
-
-    def jacobian(self, representation: str = "") -> FloatArray:
-        """Return the Jacobian (6, n) of the body."""
-        rep = representation or self.representation
-        return jacobian(self.model, self.q, self.body_name, representation=rep)

@@ -32,14 +32,6 @@ PORTS = range(8080, 8100)
 """Ports tried by default."""
 
 
-def check_port(port: int | None) -> None:
-    """Raise ArgumentError for a port that is invalid or taken; None and 0 are neither."""
-    if port is not None and not 0 <= port <= 65535:
-        raise ArgumentError(f"the port must be 0 to 65535; got {port}")
-    if port and not _is_free(HOST, port):
-        raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
-
-
 class Server:
     """A viser server behind a check of each connection.
 
@@ -54,17 +46,12 @@ class Server:
 
         Raises ArgumentError if the port is invalid or taken.
         """
-        check_port(port)
-        if port is None:
-            port = next((each for each in PORTS if _is_free(HOST, each)), 0)
-        inner = ".".join(str(part) for part in (127, *secrets.token_bytes(2), 2))
-        inner = inner if _is_free(inner, 0) else HOST  # macOS has only one loopback address
+        self._socket = _listening(port)
+        inner = _inner_address()
         with quietly():
             self.viser = viser.ViserServer(host=inner, port=0, label=label, verbose=False)
         self._inner = inner, self.viser.get_port()
-        self._socket = socket.create_server((HOST, port))
         self.port: int = self._socket.getsockname()[1]
-        self._answers: set[asyncio.Task[None]] = set()
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
@@ -79,20 +66,10 @@ class Server:
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._accept, sock=self._socket)
+        server = await asyncio.start_server(self._answer, sock=self._socket)
         ready.set()
         await self._closing.wait()
         server.close()  # open connections are cancelled at the end of the event loop
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer a connection in a task of our own.
-
-        Before Python 3.12, asyncio prints a traceback if a task that it created itself is cancelled
-        before it starts.
-        """
-        task = asyncio.create_task(self._answer(reader, writer))
-        self._answers.add(task)
-        task.add_done_callback(self._answers.discard)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Check the first request of a connection, and forward the connection or refuse it."""
@@ -132,14 +109,23 @@ def foreign(headers: Message) -> str:
     return ""
 
 
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _listening(port: int | None) -> socket.socket:
+    """Return a socket that listens at a port; raise ArgumentError if it is invalid or taken."""
+    if port is not None and not 0 <= port <= 65535:
+        raise ArgumentError(f"the port must be 0 to 65535; got {port}")
+    for each in (*PORTS, 0) if port is None else (port,):
+        with contextlib.suppress(OSError):
+            return socket.create_server((HOST, each))
+    raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
+
+
+def _inner_address() -> str:
+    """Return a random loopback address, or the only one of macOS."""
+    address = ".".join(str(part) for part in (127, *secrets.token_bytes(2), 2))
+    with contextlib.suppress(OSError):
+        socket.create_server((address, 0)).close()
+        return address
+    return HOST
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of inertias, twists and velocities, independent of the viewer."""
+"""Ellipsoids of inertias, and rotations to axes, independent of the viewer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie import se3
 from mbs_dynamics.model.inertia import Inertia
 
 
@@ -22,19 +21,6 @@ class Ellipsoid(NamedTuple):
     """(3, 3) rotation matrix; its columns are the directions of the semi-axes."""
     semi_axes: FloatArray
     """(3,)."""
-
-
-class ScrewAxis(NamedTuple):
-    """The axis about which a body rotates and along which it translates."""
-
-    point: FloatArray
-    """(3,) point of the axis nearest to the origin in m; zero for a translation."""
-    direction: FloatArray
-    """(3,) unit vector; zero for a body at rest."""
-    rate: float
-    """Angular velocity in rad/s; 0 for a translation."""
-    speed: float
-    """Velocity along the axis in m/s."""
 
 
 def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
@@ -52,30 +38,6 @@ def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] = -axes[:, 0]
     return Ellipsoid(centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0) / mass))
-
-
-def screw_axis(V: FloatArray) -> ScrewAxis:
-    """Return the screw axis of a spatial twist V (6,), angular part first.
-
-    See :func:`~mbs_dynamics.lie.se3.screw_parameters`.
-    """
-    point, direction, pitch, magnitude = se3.screw_parameters(V)
-    if np.isinf(pitch):
-        return ScrewAxis(point, direction, 0.0, float(magnitude))
-    return ScrewAxis(point, direction, float(magnitude), float(pitch * magnitude))
-
-
-def velocity_ellipsoid(J: FloatArray) -> Ellipsoid:
-    """Return the ellipsoid of the velocities J qd for all qd of norm 1, J of shape (3, n).
-
-    Its semi-axes are the singular values of J (Yoshikawa 1985), in m/s per rad/s.
-    """
-    axes, lengths, _ = np.linalg.svd(np.asarray(J, dtype=float))
-    if np.linalg.det(axes) < 0.0:
-        axes[:, 0] = -axes[:, 0]
-    semi_axes = np.zeros(3)
-    semi_axes[: len(lengths)] = lengths
-    return Ellipsoid(np.zeros(3), axes, semi_axes)
 
 
 def turn_to(direction: FloatArray) -> FloatArray:

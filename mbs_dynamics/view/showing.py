@@ -19,7 +19,8 @@ from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.options import PageOptions
 
 if TYPE_CHECKING:
-    from mbs_dynamics.view.page import Page, Source
+    from mbs_dynamics.view.page import Page
+    from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
 
 HEIGHT = 600
@@ -40,10 +41,12 @@ class View:
     In a notebook it is shown below the cell that returns it.
     """
 
-    def __init__(self, page: Page, source: Source, posing: Posing | None = None) -> None:
-        self._page, self._source, self._posing = page, source, posing
+    def __init__(self, page: Page, source: Posing | Playback) -> None:
+        self._page, self._source = page, source
         self.address = page.address
         """Address of the page, such as ``http://127.0.0.1:8080``."""
+        self.problems = page.problems
+        """Messages about shapes that are not shown."""
         self._over = threading.Event()
         page.refresh(source)
         self._thread = threading.Thread(
@@ -53,9 +56,11 @@ class View:
 
     def move(self, q: ArrayLike) -> None:
         """Show the robot at the positions q (nq,). Raises ArgumentError on a page of a motion."""
-        if self._posing is None:
+        from mbs_dynamics.view.posing import Posing
+
+        if not isinstance(self._source, Posing):
             raise ArgumentError("move needs a page of view.show; this one plays a motion")
-        self._posing.move(_state("q", q, len(self._posing.q)))
+        self._source.move(_state("q", q, len(self._source.q)))
 
     def save(self, path: str | Path) -> None:
         """Write the page as one .html file, and close it.
@@ -102,13 +107,12 @@ def show(
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
     *,
-    degrees: bool = False,
     options: PageOptions | None = None,
 ) -> View:
     """Show a robot in the browser, and return its page.
 
     ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in SI units. By default the
-    robot is at rest, and an arm is bent. With ``degrees``, sliders of angles are in degrees.
+    robot is at rest with its joints at zero, or at the limit nearest to it.
 
     Raises BackendError without the extra ``view``, UnknownBodyError for geometry on another link,
     ArgumentError for q or qd of another shape, for an unknown layer, and if the port is taken.
@@ -119,28 +123,22 @@ def show(
     at = None if q is None else _state("q", q, model.nq)
     rates = None if qd is None else _state("qd", qd, model.n)
     page = Page(model, options)
-    posing = Posing(page, at, rates, degrees=degrees)
-    return View(page, posing, posing)
+    return View(page, Posing(page, at, rates))
 
 
 def play(
-    model: Model,
-    motion: TimeSeries | HasSeries,
-    *,
-    ghost: TimeSeries | HasSeries | None = None,
-    options: PageOptions | None = None,
+    model: Model, motion: TimeSeries | HasSeries, *, options: PageOptions | None = None
 ) -> View:
     """Play motion data or a simulated motion in the browser, and return its page.
 
-    ``ghost`` is a second motion, which is drawn as a transparent robot. Raises the errors of
-    :func:`show`, and ArgumentError for a motion without joints of the robot.
+    Raises the errors of :func:`show`, and ArgumentError for a motion without joints of the robot.
     """
     from mbs_dynamics.view.page import Page
     from mbs_dynamics.view.playback import Playback
 
     page = Page(model, options)
     try:
-        source = Playback(page, _series(motion), None if ghost is None else _series(ghost))
+        source = Playback(page, motion if isinstance(motion, TimeSeries) else motion.series)
     except MbsError:
         page.close()
         raise
@@ -154,10 +152,6 @@ def announce(page: Page, browse: bool) -> None:
     print(f"{page.name}: {page.address} (Ctrl+C ends)", flush=True)
     if browse:
         webbrowser.open(page.address)
-
-
-def _series(motion: TimeSeries | HasSeries) -> TimeSeries:
-    return motion if isinstance(motion, TimeSeries) else motion.series
 
 
 def _state(name: str, x: ArrayLike, count: int) -> FloatArray:

@@ -21,8 +21,7 @@ def states_of(series: TimeSeries, model: Model) -> TimeSeries:
     """Return motion data with all coordinates of a model in its order, from t = 0 on.
 
     Joints that were not recorded are at zero or the limit nearest to it. Rates that were not
-    recorded are differences of positions, and torques that were not recorded are NaN. Joints of
-    other robots are left out. Names are matched by
+    recorded are differences of positions. Joints of other robots are left out. Names are matched by
     :func:`~mbs_dynamics.timeseries.joints.matched`, which raises errors.
     """
     places, names = position_names(model.joints), velocity_names(model.joints)
@@ -31,23 +30,14 @@ def states_of(series: TimeSeries, model: Model) -> TimeSeries:
     q = np.tile(model.neutral(within_limits=True), (len(series), 1))
     for place, name in matched(series.name, series.positions, places).items():
         q[:, places.index(place)] = series.q[:, series.positions.index(name)]
-    qd, tau = _rates(model, series.t, q), np.full((len(series), model.n), np.nan)
-    for joint, name in matched(series.name, series.joints, names).items():
-        k, column = names.index(joint), series.joints.index(name)
-        if series.qd is not None and not np.isnan(series.qd[0, column]):
-            qd[:, k] = series.qd[:, column]
-        if series.tau is not None:
-            tau[:, k] = series.tau[:, column]
-    return TimeSeries(
-        series.t - series.t[0],
-        names,
-        q,
-        qd=qd,
-        tau=tau,
-        columns=series.columns,
-        positions=places,
-        name=series.name,
-    )
+    qd = _rates(model, series.t, q)
+    if series.qd is not None:
+        for joint, name in matched(series.name, series.joints, names).items():
+            column = series.qd[:, series.joints.index(name)]
+            if not np.isnan(column[0]):
+                qd[:, names.index(joint)] = column
+    t = series.t - series.t[0]
+    return TimeSeries(t, names, q, qd=qd, positions=places, name=series.name)
 
 
 def _rates(model: Model, t: FloatArray, q: FloatArray) -> FloatArray:
@@ -70,22 +60,18 @@ def _steps(model: Model, q: FloatArray, q2: FloatArray) -> FloatArray:
     return steps
 
 
-def states_at(
-    model: Model, states: TimeSeries, times: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return positions (k, nq), rates (k, n) and torques (k, n) at times (k,) in s.
+def states_at(model: Model, states: TimeSeries, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return positions (k, nq) and rates (k, n) at times (k,) in s.
 
     ``states`` is the result of :func:`states_of`. Between its rows, joints move at constant rates,
-    and rates and torques are interpolated linearly. Before and after, the first and last row hold.
+    and rates are interpolated linearly. Before and after, the first and last row hold.
     """
-    t, q = states.t, states.q
+    t, q, qd = states.t, states.q, states.qd
+    assert qd is not None
     last = len(t) - 1
     begin = np.clip(np.searchsorted(t, times, side="right") - 1, 0, max(last - 1, 0))
     end = np.minimum(begin + 1, last)
     share = np.clip((times - t[begin]) / np.where(end > begin, t[end] - t[begin], 1.0), 0.0, 1.0)
     share = share[:, None]
     moved = displaced(model, q[begin], share * _steps(model, q[begin], q[end]))
-    assert states.qd is not None
-    assert states.tau is not None
-    rates, torques = ((1.0 - share) * x[begin] + share * x[end] for x in (states.qd, states.tau))
-    return np.asarray(moved), rates, torques
+    return np.asarray(moved), (1.0 - share) * qd[begin] + share * qd[end]

@@ -94,11 +94,10 @@ class Visuals(NamedTuple):
     """One message for each faulty shape, which is omitted."""
 
 
-def visuals_of(source: str | bytes | os.PathLike[str], tag: str = "visual") -> Visuals:
-    """Return the shapes of the links of a URDF, given as a path or as XML text.
+def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
+    """Return the visual shapes of the links of a URDF, given as a path or as XML text.
 
-    ``tag`` is "visual" or "collision". Raises UrdfError if the URDF cannot be read or is not
-    well-formed XML.
+    Raises UrdfError if the URDF cannot be read or is not well-formed XML.
     """
     _, document = document_of(source)
     materials: dict[str, Rgba] = {}
@@ -108,8 +107,8 @@ def visuals_of(source: str | bytes | os.PathLike[str], tag: str = "visual") -> V
     visuals, problems = [], []
     for link in document.named("link"):
         name = link.get("name", "")
-        for element in link.named(tag):
-            reader = Reader(f"link {quoted(name)}: a {element.tag} is not shown")
+        reader = Reader(f"link {quoted(name)}: a visual is not shown")
+        for element in link.named("visual"):
             try:
                 visuals.append(_visual(reader, name, element, materials))
             except UrdfError as error:

@@ -14,8 +14,9 @@ from interpreted import evaluate
 from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.python import compile_python, emit_python
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import SCRATCH, Let, Load, Module, operands_of
-from mbs_dynamics.compiler.passes import pipeline
+from mbs_dynamics.compiler.ir.interpreter import evaluate_on
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, operands_of
+from mbs_dynamics.compiler.passes import branches, pipeline
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 
@@ -31,6 +32,7 @@ def verified(module: Module) -> Module:
         is_condition: dict[int, bool] = {}
         for x in body:
             kinds = ops.TABLE[x.op].signature if isinstance(x, Let) else "n" * len(operands_of(x))
+            kinds = "c" if isinstance(x, Call) else kinds
             for operand, kind in zip(operands_of(x), kinds, strict=False):
                 if type(operand) is int:
                     assert is_condition[operand] == (kind == "c"), x
@@ -81,6 +83,7 @@ PASSES: tuple[Callable[[Module], Module], ...] = (
     lambda x: with_sines_together(x, 1),
     lambda x: with_sines_together(x, 8),
     lambda x: spilled(x, SHORT),
+    lambda x: spilled(x, SHORT, 7, branches=True),
     lambda x: spilled(x, SHORT, 7),
 )
 
@@ -112,6 +115,35 @@ def test_any_program_means_the_same_after_each_pass(todo, wanted, size, x):
     if not status:
         for found, (name, values) in zip(compile_python(changed)(x), expected.items(), strict=True):
             np.testing.assert_array_equal(found, values, name)
+
+
+@pytest.fixture(autouse=True)
+def _short_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip what takes two operations already."""
+    monkeypatch.setattr(branches, "LEAST", 2)
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_what_a_condition_alone_needs_is_left_out_without_it(holds):
+    """Of two laws with a part in common, those run that are chosen."""
+
+    def function(x: Any) -> Any:
+        common = sqrt(1.0 + x[2] * x[2])
+        law, other = (sin(common + k) / common for k in (1.0, 2.0))
+        one, two = less(0.0, x[0]), less(0.0, x[1])
+        return [select(one, law, 0.0), select(two, other, 0.0), select(one, 2.0 * law, x[2])]
+
+    module = trace(function, {"x": (3,)}, name="f").module
+    changed = verified(spilled(module, SHORT, 7, branches=True))
+    x = [1.0 if holds else -1.0, -1.0, 0.5]
+    same(changed, *evaluate(module, {"x": x}), x)
+    counted: list[str] = []
+    meaning = {
+        row.name: lambda *a, row=row: counted.append(row.name) or row.meaning(*a)
+        for row in ops.ROWS
+    }
+    evaluate_on(changed, {"x": x}, meaning)
+    assert counted.count("sin") == counted.count("sqrt") == holds
 
 
 def same(module: Module, expected: Any, status: int, x: Any) -> None:

@@ -11,8 +11,9 @@ from twins import tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program
-from mbs_dynamics.compiler.passes import pipeline
+from mbs_dynamics.compiler import Kernel, Program, less, select, sqrt, trace
+from mbs_dynamics.compiler.passes import branches, pipeline
+from mbs_dynamics.compiler.passes.spilling import spilled
 
 pytestmark = [*LLVM.marks]
 
@@ -70,3 +71,27 @@ def test_a_large_memory_comes_from_the_heap(monkeypatch):
     monkeypatch.setattr(llvm_emitter, "STACK", 0)
     assert "@malloc" in llvm_emitter.emit_llvm(pipeline.lower(program, "llvm"))
     np.testing.assert_array_equal(Kernel(program, backend="llvm")(*arrays), expected)
+
+
+@pytest.mark.parametrize(
+    "target", ["llvm", pytest.param("c", marks=(WITHOUT_COMPILER, pytest.mark.process))]
+)
+def test_a_branch_that_is_not_taken_leaves_no_trace(target, tmp_path, monkeypatch):
+    def function(x: Any) -> Any:
+        series = x[1]
+        for k in range(1, 100):
+            series = sqrt(1.0 + series * series) / k
+        return [select(less(0.0, x[0]), series, x[1]), x[0] + x[1]]
+
+    monkeypatch.setattr(branches, "LEAST", 50)
+    passes = (lambda module, _: spilled(module, 100, 60, branches=True),)
+    monkeypatch.setitem(pipeline.PASSES, "llvm", passes)
+    program = trace(function, {"x": (2,)}, name="f")
+    assert any(x.condition is not None for x in pipeline.lower(program, target).procedures)
+    for x in ([1.0, 2.0], [-1.0, 2.0], [np.nan, 3.0]):
+        expected = Kernel(program, backend="python")(np.array(x))
+        if target == "llvm":
+            found = Kernel(program, backend="llvm")(np.array(x))
+        else:
+            _, (found,) = c_function(program, tmp_path)(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-15)

@@ -10,7 +10,7 @@ share no code with the period; they take the numbers of its checks.
 from typing import Any
 
 import numpy as np
-from random_periods import Step
+from random_periods import TURNING, Step
 
 from mbs_dynamics.control.period.checks import CHECKS
 
@@ -119,7 +119,7 @@ def torques_begin_unless_efforts_contradict_them(c: Step) -> Any:
     known = _all(np.isfinite(effort))
     must = (check == 2) | (p.starts_from_effort > 0.5)
     off = np.abs(effort - c.after.g) / p.effort
-    bound = 0.02 + p.effort_tolerance * (np.abs(c.after.g) / p.effort).max(axis=-1)
+    bound = 0.02 + 0.5 * (np.abs(c.after.g) / p.effort).max(axis=-1)
     agree = _all(off <= bound[:, None] + EPS)
     compared = known & (effort != 0.0).any(axis=-1) & (check > 0) & (c.before.hold == 1.0)
     return ~_begins(c) | ((known | ~must) & (agree | ~compared))
@@ -386,19 +386,34 @@ def unverified_torques_grow_slowly(c: Step) -> Any:
 def what_is_set_is_in_force(c: Step) -> Any:
     """Gravity, loads and gains are those that are set once their ramps are over, in any mode."""
     s, p = c.after, c.settings
-    gravity = ((np.abs(s.gravity - p.gravity) <= EPS) | np.isnan(p.gravity)).all(axis=-1)
-    loads = (np.abs(s.loads - p.loads) <= EPS).all(axis=(-2, -1))
+    environment = (s.lag == 0.0).all(axis=-1)
     gains = ((s.scale == p.scale) & (s.damping == p.damping)).all(axis=-1)
-    over = s.now[:, None] >= np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1)
+    over = s.now[:, None] >= np.stack([s.lag_end, s.gains_end], axis=-1)
     stands = np.isnan(s.now) | (c.request.sends < 0.5) | (c.after.now == c.before.now)
-    return _all(~over | np.stack([gravity, loads, gains], axis=-1)) | stands
+    return _all(~over | np.stack([environment, gains], axis=-1)) | stands
+
+
+def gravity_torques_ramp(c: Step) -> Any:
+    """Other gravity and loads change the torques of an arm that is not at rest by a ramp.
+
+    Within a period of the change, gravity torques follow the motion of the arm alone.
+    """
+    s, p, before = c.after, c.settings, c.before
+    ramp = (p.gravity_time > 0.0) & (p.loads_time > 0.0)
+    rests = np.isin(before.mode, (OFF, FAULT))
+    moved = np.abs(s.q - before.q).max(axis=-1)
+    step = np.abs(s.g - before.g).max(axis=-1)
+    allowed = 0.05 * np.abs(p.effort).max(axis=-1)
+    known = np.isfinite(step) & (moved < 0.01) & (before.hold == 0.0) & (s.hold == 0.0)
+    short = _now(c) - before.now < 0.006
+    return rests | ~ramp | ~known | ~short | (step <= allowed)
 
 
 def ramps_end(c: Step) -> Any:
     """No ramp of gravity, loads or gains ends later than its time from now."""
     s, p = c.after, c.settings
-    left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
-    most = np.stack([p.gravity_time, p.loads_time, p.ramp_out], axis=-1)
+    left = np.stack([s.lag_end, s.gains_end], axis=-1) - _now(c)[:, None]
+    most = np.stack([np.maximum(p.gravity_time, p.loads_time), p.ramp_out], axis=-1)
     return _all((left <= most + EPS) | ~np.isfinite(left))
 
 
@@ -409,8 +424,7 @@ def positions_are_unwrapped(c: Step) -> Any:
     whole = np.abs(c.after.turned / (2.0 * np.pi) - np.round(c.after.turned / (2.0 * np.pi))) < EPS
     step = np.abs(c.after.q - c.before.q) <= np.pi + EPS
     known = np.isfinite(c.before.q)
-    turns = c.settings.turning > 0.5
-    return _all((~new | (np.abs(off) < 1e-6)) & whole & (~(new & known & turns) | step))
+    return _all((~new | (np.abs(off) < 1e-6)) & whole & (~(new & known & TURNING) | step))
 
 
 def positions_that_torques_follow_do_not_jump(c: Step) -> Any:
@@ -454,7 +468,7 @@ def laws_take_over_one_after_the_other(c: Step) -> Any:
     changed = acts & (c.before.law != c.after.law)
     over = _now(c) - c.before.law_at >= c.settings.switch_time - EPS
     collided = c.after.collided >= 0.0
-    at_once = (c.request.at_once > 0.5) | collided
+    at_once = collided
     asked = (c.after.law == c.request.law) | (collided & (c.after.law == 0.0))
     fades = (c.after.law_before == c.before.law) & (c.after.law_at == _now(c))
     legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | asked)

@@ -32,6 +32,8 @@ ARM = """
 MODEL = mbs.Model.from_urdf(ARM)
 N = MODEL.n
 PERIOD = 0.004
+TURNING = np.array([False, False, True])
+"""Joints without limits."""
 INERTIA = np.array([0.8, 0.2, 0.03])
 """Inertias of joints of the simulated arm, in kg m^2."""
 
@@ -43,12 +45,12 @@ def settings(layouts: Period, **options: Any) -> Settings:
     low = np.where(np.isfinite(MODEL.lower), MODEL.lower, -NEVER)
     high = np.where(np.isfinite(MODEL.upper), MODEL.upper, NEVER)
     given = {
-        "commanded": one, "turning": np.array([0.0, 0.0, 1.0]), "low": low - 0.05,
-        "high": high + 0.05, "spring_low": low, "spring_high": high,
+        "commanded": one, "low": low - 0.05, "high": high + 0.05,
+        "spring_low": low, "spring_high": high,
         "fastest": MODEL.velocity_limits, "effort": efforts, "rate": 50.0 * efforts,
         "timeout": 0.02 * one, "ahead": 0.02, "longest_pause": 0.02, "differentiates": 0.0,
         "frozen_timeout": 0.05, "tolerance": 0.05, "hottest": 90.0, "saturation": 1.0,
-        "effort_check": 1.0, "effort_tolerance": 0.5, "starts_from_effort": 0.0, "collides": 0.0,
+        "effort_check": 1.0, "starts_from_effort": 0.0, "collides": 0.0,
         "on_collision": 0.0, "impact_threshold": NEVER * one,
         "sustained_threshold": NEVER * one, "watches_efforts": 0.0,
         "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
@@ -58,7 +60,7 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "gravity": np.array([0.0, 0.0, -9.81]), "gravity_time": 0.5,
         "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
-        "state_period": PERIOD, "switch_time": 0.3, "linear": 0.0 * one,
+        "state_period": PERIOD, "switch_time": 0.3,
         "joint_stiffness": np.array([60.0, 30.0, 3.0]), "joint_ratio": 1.0, "joint_fastest": 0.22,
         "link_stiffness": np.array([5.0, 5.0, 5.0, 200.0, 200.0, 200.0]), "link_ratio": 1.0,
         "link_fastest": 0.22, "link_axes": 0.0, "posture_frequency": 2.0, "own_lead": 0.2 * one,
@@ -236,7 +238,6 @@ class Histories:
         self._change_motions()
         first = self.layouts.request.places["law"].start
         row[:, first:] = self.motions[:, first:]
-        row[:, first + 1] = rng.random(n) < 0.1  # at once
         return row
 
     def _change_motions(self) -> None:
@@ -319,7 +320,7 @@ class Histories:
         p = self.layouts.settings.unpacked(self.settings)
         loops = output.stiffness * p.stiffness * (output.position - self.q)
         turns = 2.0 * np.pi * np.round((output.position - self.q) / (2.0 * np.pi))
-        loops = np.where(p.turning > 0.5, loops - output.stiffness * p.stiffness * turns, loops)
+        loops = np.where(TURNING, loops - output.stiffness * p.stiffness * turns, loops)
         loops = loops - output.damping * p.drive_damping * self.qd
         sign = np.where(self._is("command_sign"), -1.0, 1.0)
         exerted = np.clip(sign * output.torque + loops, -1.5 * p.effort, 1.5 * p.effort)

@@ -1,8 +1,7 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bringing an arm up finds motors whose commands or feedback are not as the table states."""
+"""Bringing an arm up finds motors whose commands are not as the table states."""
 
-import numpy as np
 import pytest
 
 from mbs_dynamics.control import BringUp
@@ -28,29 +27,17 @@ def test_an_arm_as_in_its_table_has_no_problem_and_hardly_moves():
     commands = [one.command for one in check.responses]
     assert min(commands) > 0.4
     assert max(commands) < 1.2
-    shown = [one.feedback for one in check.responses if np.isfinite(one.feedback)]
-    assert len(shown) >= 2  # the others are hardly loaded in this posture
-    np.testing.assert_allclose(shown, 1.0, atol=0.15)
     assert loop.bus.moved < 0.1
     assert loop.arm.hold(loop.now) == []
-    assert "joint7: command" in str(check)
+    assert "joint7: moves by" in str(check)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("what", "wrong"),
-    [
-        (
-            "command_factor",
-            {2: (-1.0, "moves against"), 4: (4.0, "moves, 4"), 6: (0.0, "not move")},
-        ),
-        ("feedback_factor", {2: (-1.0, "an effort against"), 4: (4.0, "an effort, 4")}),
-    ],
-)
-def test_motors_that_are_not_as_in_the_table_are_named(what, wrong):
+def test_motors_that_are_not_as_in_the_table_are_named():
     loop = Loop(made=table(kp=2000.0, kd=40.0))
+    wrong = {2: (-1.0, "moves against"), 4: (4.0, "moves, 4"), 6: (0.0, "not move")}
     for joint, (factor, _) in wrong.items():
-        getattr(loop.bus, what)[0x0F + joint] = factor
+        loop.bus.command_factor[0x0F + joint] = factor
     check = brought_up(loop)
     for joint, (_, said) in wrong.items():
         named = [one for one in check.problems if f"joint{joint} " in one]

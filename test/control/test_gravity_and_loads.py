@@ -66,6 +66,35 @@ def test_a_load_set_before_enabling_acts_whoever_has_read_it(reads):
 
 
 @pytest.mark.parametrize(
+    ("law", "follows"),
+    [
+        (laws.Gravity(), True),
+        (lambda model, state, reference: state.gravity, True),
+        (lambda model, state, reference: mbs.gravity_torques(model, state.q), True),
+        (lambda model, state, reference: mbs.gravity_torques(MODEL, state.q), False),
+    ],
+    ids=["gravity compensation", "gravity of the state", "gravity of the model", "other gravity"],
+)
+def test_torques_of_any_law_follow_another_load_by_a_ramp(law, follows):
+    """A law that knows nothing of the load goes on as before."""
+    arm, found = GuardedArm(MODEL, law, MOTORS), []
+
+    def record(arm):
+        found.append(arm.running.state.command)
+
+    def load(arm):
+        record(arm)
+        arm.load("tool", 0.5)
+
+    torques_of(arm, 2.8, dict.fromkeys(range(399, 700), record) | {400: load})
+    steps = abs(np.diff(found, axis=0)).max(axis=1)
+    change = mbs.gravity_torques(MODEL.with_payload("tool", 0.5), Q) - mbs.gravity_torques(MODEL, Q)
+    assert abs(change).max() > 1.0
+    assert steps.max() < 0.02 * abs(change).max()
+    np.testing.assert_allclose(found[-1] - found[0], follows * change, atol=0.05)
+
+
+@pytest.mark.parametrize(
     ("com", "moment", "said"),
     [((50.0, 0.0, 0.0), 0.0, "50 m from the link"), ((0.0, 0.0, 0.0), 1e3, "38.7 m from its")],
 )

@@ -13,7 +13,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws, linked
 from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.guard import UNVERIFIED
-from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
 from simulated.bus import frozen, nan, once, silent
@@ -259,8 +258,8 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     assert len(recording.t) > 300
     np.testing.assert_allclose(recording.q[-1], loop.bus.q, atol=1e-3)
     np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
-    found = read_poses(path, MODEL)
-    np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)
+    commands = recording.columns["raw_command_joint2"]
+    np.testing.assert_allclose(commands[-1], loop.command.motors[1].effort)
 
 
 @pytest.mark.parametrize("reports", [True, False])

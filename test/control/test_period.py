@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 from invariants import LEGAL
-from random_periods import PERIOD, Histories, N, settings
+from random_periods import PERIOD, TURNING, Histories, N, settings
 
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
@@ -20,6 +20,7 @@ from mbs_dynamics.control.period import (
     command,
     following,
     measurement,
+    ramps,
     references,
     transitions,
 )
@@ -88,7 +89,7 @@ def test_springs_wait_for_a_joint_whose_reports_are_refused(
         now = 1.0 + PERIOD * (k + 1)
         q = np.array([0.0, bad if refused else 0.0, 0.0])
         x = Sample(now, now * one, now * one, one, q, *[zero] * 6, 1.0, zero)
-        m = measurement.measured(s, x, p, transitions.is_engaged(s.mode))
+        m = measurement.measured(s, x, p, TURNING, transitions.is_engaged(s.mode))
         s = s._replace(**{name: getattr(m, name) for name in m._fields if name in State._fields})
         used.append([bool(new) for new in m.new])
         assert s.refused[1] == (reason if refused else 0.0)
@@ -131,16 +132,14 @@ def test_joint_is_stale_at_its_fifth_missing_state_but_not_because_of_a_pause(
 # -- mutants ---------------------------------------------------------------------------------------
 
 
-def never(check):
-    def fails(context):
-        conditions, values, limits = check.fails(context)
-        return conditions & False, values, limits
+def without_check(kind):
+    """A mutant in which a check never fails."""
 
-    return check._replace(fails=fails)
+    def findings(context):
+        conditions, *rest = (found := FINDINGS(context))[kind]
+        return found | {kind: (conditions & False, *rest)}
 
-
-def without_check(k):
-    return checks, "CHECKS", (*CHECKS[:k], never(CHECKS[k]), *CHECKS[k + 1 :])
+    return checks, "findings", findings
 
 
 def without_doubt(k):
@@ -169,21 +168,28 @@ def always_forgotten(s, forgets, settles):
     return FORGOTTEN(s, forgets, settles)._replace(collided=-1.0 + 0.0 * s.collided)
 
 
+def without_lag(*given):
+    """A mutant whose gravity torques follow other loads at once."""
+    return ENVIRONMENT(*given)._replace(lag=0.0 * given[0].lag)
+
+
+ENVIRONMENT, FINDINGS = ramps.with_environment, checks.findings
 LIMITED, WANTED = command.limited, command.wanted
 HIT, FORGOTTEN = collisions.hit, collisions.without_collision
 
-DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference", "contact"}
-"""Checks beside which others do the same: there is no way from a fault to torques, gravity
-overloads a joint whose limit is 0, a motion that is none is not followed, and an arm floats after a
-contact without being told so. Their sentences tell users why."""
+DETECTED_BY_OTHERS = {"effort_limit", "reference", "contact"}
+"""Checks beside which others do the same: gravity overloads a joint whose limit is 0,
+a motion that is none is not followed, and an arm floats after a contact without being
+told so. Their sentences tell users why."""
 
 MUTANTS = {
-    **{f"no check {c.kind} {k}": without_check(k) for k, c in enumerate(CHECKS)
+    **{f"no check {c.kind}": without_check(c.kind) for c in CHECKS
        if c.kind not in DETECTED_BY_OTHERS},
     **{f"no doubt of {c.kind}": without_doubt(k) for k, c in enumerate(CHECKS) if c.doubt},
     **{f"no transition if {t.when} {k}": without_transition(k) for k, t in enumerate(TRANSITIONS)},
     "springs follow states of different times": (measurement, "springs_act", lambda s: np.False_),
     "jumps are followed": (measurement, "SLACK", 1e9),
+    "other loads act at once": (ramps, "with_environment", without_lag),
     "no effort limit": (command, "limited", lambda s, p, torque, now: torque),
     "no rate limit": (command, "limited", without_rates),
     "drives never hold": (command, "with_hold", lambda s, *_: s),

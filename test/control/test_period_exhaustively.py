@@ -58,7 +58,10 @@ def settings_of(layouts, can_hold, on_fault):
     times = {"ramp_in_time": DT, "ramp_time": 2.0 * DT}
     times |= {"stale_timeout": 2.5 * DT, "frozen_timeout": 2.5 * DT}
     given = MotionSettings.of(["only"], on_fault=on_fault, **times)
-    drives = {"stiffness": [200.0], "damping": [5.0], "slip": [0.1], "can_hold": True}
+    drives = {
+        "stiffness": np.array([200.0]), "drive_damping": np.array([5.0]), "slip": np.array([0.1]),
+        "can_hold": 1.0,
+    }  # fmt: skip
     loads = np.zeros((1, 10))
     p = period_settings(
         layouts.model, [0], given, MODEL.gravity, loads, longest_pause=2.5 * DT, hand_over=DT,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
+from scipy.interpolate import BPoly, CubicHermiteSpline
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.trajectory import Trajectory
@@ -18,12 +18,15 @@ NAMES = MODEL.joint_names
 RNG = np.random.default_rng(0)
 T = np.cumsum(RNG.uniform(0.1, 1.0, 9))
 Q, QD, QDD = RNG.normal(size=(3, 9, 7))
+PARABOLAS = [np.polyfit(T[k : k + 3], Q[k : k + 3], 2) for k in range(7)]
+BESSEL = [2.0 * a * t + b for t, (a, b, _) in zip(T[1:], PARABOLAS, strict=False)]
+BESSEL = [0.0 * Q[0], *BESSEL, 0.0 * Q[0]]
 
 
 @pytest.mark.parametrize(
     ("given", "reference"),
     [
-        ((), CubicSpline(T, Q, bc_type="clamped")),
+        ((), CubicHermiteSpline(T, Q, BESSEL)),
         ((QD,), CubicHermiteSpline(T, Q, QD)),
         ((QD, QDD), BPoly.from_derivatives(T, np.stack([Q, QD, QDD], 1))),
     ],

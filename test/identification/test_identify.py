@@ -25,7 +25,6 @@ from identification_bench import (
 import mbs_dynamics as mbs
 from mbs_dynamics.identification import identified_urdf, identify, node_parameters, report
 from mbs_dynamics.identification.estimation import base_estimate, least_squares_residual
-from mbs_dynamics.identification.preparation import Stretch
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.inertia import Inertia
@@ -79,10 +78,9 @@ def test_base_parameters_are_those_of_the_truth_within_what_is_stated():
     model, inside, count = wrong(), 0, 0
     for seed in range(4):
         recording = recorded(10 + seed, noise=0.02)
-        stretch = Stretch(recording)
-        cutoff = cutoff_of([stretch])
+        cutoff = cutoff_of([recording])
         torque_model = TorqueModel(model, JOINTS, 0.05)
-        equations = torque_model.equations(filtered(stretch, cutoff), cutoff)
+        equations = torque_model.equations(filtered(recording, cutoff), cutoff)
         base = base_estimate(torque_model, [equations])
         own = [COULOMB, VISCOUS, MOTORS, OFFSETS]
         truth = np.concatenate([mbs.inertial_parameters(TRUE), np.stack(own, axis=1).ravel()])

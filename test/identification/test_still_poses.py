@@ -11,7 +11,6 @@ from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.calibration import calibrate
-from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification import identify_payload, identify_static
 from mbs_dynamics.identification.data import Data
@@ -93,9 +92,8 @@ def test_torques_of_a_load_alone_are_refused_as_without_gravity(mass):
     tau -= np.array([mbs.gravity_torques(TRUE, x) for x in q])
     with pytest.raises(TimeSeriesError, match="subtracts gravity"):
         identified(q, tau)
-    efforts = dict(zip(JOINTS, (tau * [1, 2, -3, 4, 5, -6, 7]).T, strict=True))
     with pytest.raises(ArgumentError, match="subtract gravity"):
-        calibrate(TRUE, Poses(q=dict(zip(JOINTS, q.T, strict=True)), efforts=efforts))
+        calibrate(TRUE, poses_of(q, tau * [1, 2, -3, 4, 5, -6, 7]))
 
 
 def test_a_joint_that_is_at_a_limit_in_all_poses_leaves_the_others():

@@ -58,7 +58,7 @@ def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
     ended = run_python(PROGRAM.format(hang=hang))
     assert ended.returncode == 1
     assert "Timeout" in ended.stderr
-    assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
+    assert ("ros_with_signals" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
     assert ("after ROS" in ended.stdout) == (hang == HANG_AT_EXIT)
 
 

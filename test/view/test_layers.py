@@ -13,7 +13,7 @@ from urdf_reference import load
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import layers
-from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Fixed, Frames, Label, Lines
+from mbs_dynamics.view.drawings import AXES, THIN, Arrows, Label, Solid
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
@@ -33,11 +33,13 @@ def of(kind, drawings):
 
 
 def test_frames_and_axes_are_those_of_the_joints():
-    for k, (body, frames) in enumerate(layers.body_frames(SCENE)):
-        assert body == k
-        np.testing.assert_allclose(frames.poses, np.eye(4)[None])
-    for k, (body, arrows) in enumerate(layers.joint_axes(SCENE)):
-        assert body == k
+    for k, arrows in enumerate(layers.body_frames(SCENE)):
+        assert arrows.body == k
+        np.testing.assert_allclose(arrows.points[:, 0], 0.0)
+        np.testing.assert_allclose(arrows.points[:, 1], 0.08 * DRAWN.size * np.eye(3))
+        np.testing.assert_array_equal(arrows.colours, AXES)
+    for k, arrows in enumerate(layers.joint_axes(SCENE)):
+        assert arrows.body == k
         ((begin, end),) = arrows.points
         np.testing.assert_allclose(begin + end, 0.0, atol=1e-12)
         axis = MODEL.bodies[k].joint.screw[:3]
@@ -46,11 +48,12 @@ def test_frames_and_axes_are_those_of_the_joints():
 
 def test_balls_have_volumes_that_go_with_the_masses():
     *bodies, whole = layers.centres_of_mass(SCENE)
-    np.testing.assert_allclose(whole.centres[0], mbs.center_of_mass(MODEL, Q))
+    np.testing.assert_allclose(whole.centre, mbs.center_of_mass(MODEL, Q))
     mass = np.array([body.inertia.mass for body in MODEL.bodies])
-    volume = np.array([ball.semi_axes[0, 0] for _, ball in bodies]) ** 3
+    volume = np.array([ball.scales[0] for ball in bodies]) ** 3
     np.testing.assert_allclose(volume / volume.sum(), mass / mass.sum())
-    centres = np.array([POSES[i, :3, :3] @ ball.centres[0] + POSES[i, :3, 3] for i, ball in bodies])
+    places = [(POSES[ball.body], ball.centre) for ball in bodies]
+    centres = np.array([pose[:3, :3] @ centre + pose[:3, 3] for pose, centre in places])
     moments = (mass[:, None] * centres).sum(axis=0)
     np.testing.assert_allclose(moments / mass.sum(), mbs.center_of_mass(MODEL, Q))
 
@@ -66,30 +69,29 @@ def test_torques_hold_gravity_and_the_wrench():
 
 def texts_of(drawings):
     """Return the texts of fixed labels, by their bodies."""
-    return {body: each.text for body, each in drawings if isinstance(each, Label)}
+    return {each.body: each.text for each in of(Label, drawings)}
 
 
 def test_discs_and_labels_say_the_share_of_the_limit():
     share = np.abs(SCENE.torques) / MODEL.effort_limits
     least, largest = layers.SMALLEST_DISC, layers.LARGEST_DISC * min(DRAWN.size, 1.0)
-    for k, (body, disc) in enumerate(layers.torque_discs(SCENE)):
-        assert body == k
-        np.testing.assert_allclose(disc.radii, largest * (least + (1.0 - least) * share[k]))
+    for k, disc in enumerate(layers.torque_discs(SCENE)):
+        assert disc.body == k
+        np.testing.assert_allclose(disc.scales[:2], largest * (least + (1.0 - least) * share[k]))
     labels = layers.torque_labels(SCENE)
     assert texts_of(labels) == {
         k: f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)"
         for k in range(7)
-        if share[k] >= 0.1 * share.max()
+        if share[k] >= layers.LEAST_OF_LARGEST * share.max()
     }
-    measured = replace(SCENE, measured=np.array([0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0]))
-    assert texts_of(layers.torque_labels(measured))[3].startswith("3.00 N m")
-    assert layers.torque_labels(replace(SCENE, measured=np.zeros(7))) == []
+    still = Scene(DrawnModel.of(MODEL.with_gravity((0.0, 0.0, 0.0))), Q)
+    assert layers.torque_labels(still) == []
 
 
 @pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 def test_the_parts_of_a_twist_begin_where_the_representation_measures_them(representation):
     drawn = layers.twist(replace(SCENE, representation=representation))
-    (axis, parts), (frames,) = of(Arrows, drawn), of(Frames, drawn)
+    axis, parts, axes = of(Arrows, drawn)
     spatial = representation == "spatial"
     origin = np.zeros(3) if spatial else TOOL[:3, 3]
     V = mbs.twists(
@@ -98,40 +100,30 @@ def test_the_parts_of_a_twist_begin_where_the_representation_measures_them(repre
     np.testing.assert_allclose(parts.points[:, 0], [origin, origin], atol=1e-12)
     lengths = parts.points[:, 1] - parts.points[:, 0]
     np.testing.assert_allclose(lengths, 0.3 * DRAWN.size * V.reshape(2, 3), atol=1e-12)
-    np.testing.assert_allclose(frames.poses[0, :3, 3], origin, atol=1e-12)
+    assert axes.thickness == THIN
+    np.testing.assert_allclose(axes.points[:, 0], [origin] * 3, atol=1e-12)
     turned = TOOL[:3, :3] if representation == "body_fixed" else np.eye(3)
-    np.testing.assert_allclose(frames.poses[0, :3, :3], turned, atol=1e-12)
+    directions = axes.points[:, 1] - axes.points[:, 0]
+    np.testing.assert_allclose(directions, 0.15 * DRAWN.size * turned.T, atol=1e-12)
     # whatever the representation, the screw axis is the same line
-    np.testing.assert_allclose(axis.points, layers.screw(SCENE)[0].points, atol=1e-12)
+    np.testing.assert_allclose(axis.points, layers.twist(SCENE)[0].points, atol=1e-12)
+
+
+def test_points_on_the_screw_axis_of_a_twist_move_along_it():
+    axis, *_, label = layers.twist(SCENE)
+    V = mbs.twists(MODEL, Q, QD, bodies=["tool"], representation="spatial")[0]
+    ((begin, end),) = axis.points
+    direction = (end - begin) / np.linalg.norm(end - begin)
+    for point in (begin, end):
+        along = V[3:] + np.cross(V[:3], point)
+        np.testing.assert_allclose(np.cross(along, direction), 0.0, atol=1e-9)
+    rate, speed = np.linalg.norm(V[:3]), along @ direction
+    assert label.text == f"{rate:.3g} rad/s, {speed:.3g} m/s along the axis"
 
 
 def test_a_body_at_rest_has_no_twist_to_draw():
     assert layers.twist(replace(SCENE, qd=None)) == []
     assert layers.twist(replace(SCENE, qd=np.zeros(7))) == []
-
-
-def test_columns_of_the_jacobian_are_the_joint_axes_and_the_velocities_of_the_tool():
-    lines, arrows = layers.jacobian_columns(SCENE)
-    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")
-    assert isinstance(lines, Lines)
-    for k, (begin, end) in enumerate(lines.points):
-        axis = POSES[k, :3, :3] @ MODEL.bodies[k].joint.screw[:3]
-        np.testing.assert_allclose(np.cross(end - begin, axis), 0.0, atol=1e-9)
-        np.testing.assert_allclose(np.cross(POSES[k, :3, 3] - begin, axis), 0.0, atol=1e-9)
-    shown = [k for k in range(7) if np.linalg.norm(0.3 * J[3:, k]) >= layers.LEAST_LENGTH]
-    np.testing.assert_allclose(
-        arrows.points[:, 1] - arrows.points[:, 0], 0.3 * J[3:, shown].T, atol=1e-12
-    )
-
-
-def test_forces_are_large_where_velocities_are_small():
-    shapes, label = layers.velocity_layer(SCENE)
-    speeds, forces = shapes.semi_axes
-    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")[3:]
-    s = np.linalg.svd(J)[1]
-    np.testing.assert_allclose(speeds / speeds.max(), s / s.max())
-    np.testing.assert_allclose(forces / forces.max(), s.min() / s)
-    assert label.text == f"{s.max():.3g} m/s per rad/s, {1 / s.min():.3g} N per N m"
 
 
 def test_a_wrench_ends_at_the_body():
@@ -151,12 +143,9 @@ def test_every_layer_draws_real_robots(name):
     scene = Scene(DrawnModel.of(model), state.q, state.qd, wrench=np.ones(6))
     for layer in LAYERS:
         for drawing in layer.draw(scene):
-            drawing = drawing.drawing if isinstance(drawing, Fixed) else drawing
             for values in drawing:
                 if isinstance(values, np.ndarray):
                     assert np.isfinite(values).all(), layer.name
-            if isinstance(drawing, Ellipsoids):
-                assert (drawing.semi_axes > 0.0).all()
-            if isinstance(drawing, Ellipsoids | Discs):
-                determinants = np.linalg.det(drawing.rotations)
-                np.testing.assert_allclose(determinants, 1.0, atol=1e-9)
+            if isinstance(drawing, Solid):
+                assert (drawing.scales > 0.0).all()
+                np.testing.assert_allclose(np.linalg.det(drawing.axes), 1.0, atol=1e-9)

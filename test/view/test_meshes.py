@@ -14,7 +14,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh
-from mbs_dynamics.view.urdf_visuals import Visuals, visuals_of
+from mbs_dynamics.view.urdf_visuals import visuals_of
 
 URDF = """
 <robot name="r">
@@ -36,7 +36,9 @@ URDF = """
 
 
 def looks(text, source=None, packages=()):
-    return appearance(mbs.Model.from_urdf(text), visuals_of(text), 1.0, source, packages)
+    shapes = visuals_of(text)
+    parts, missing = appearance(mbs.Model.from_urdf(text), shapes.visuals, 1.0, source, packages)
+    return parts, [*shapes.problems, *missing]
 
 
 @pytest.fixture
@@ -62,21 +64,12 @@ def test_a_mesh_is_scaled_and_stands_in_the_frame_of_its_body(cube):
 def test_shapes_of_links_outside_the_chosen_chain_are_omitted():
     path = robot_path("arm7")
     model = mbs.Model.from_urdf(path, root="link2", tip="link5")
-    shapes = visuals_of(path)
-    parts, problems = appearance(model, shapes, 1.0, path, capsules=False)
+    shapes = visuals_of(path).visuals
+    parts, problems = appearance(model, shapes, 1.0, path)
     assert not problems
-    inside = {visual.link for visual in shapes.visuals if visual.link in model.frames}
-    assert {part.name.split("/")[0] for part in parts} == inside < {v.link for v in shapes.visuals}
-
-
-def test_collision_geometry_is_read_without_capsules():
-    text = URDF.format(mesh="a.stl").replace("visual>", "collision>")
-    model = mbs.Model.from_urdf(text)
-    shapes = visuals_of(text, "collision")
-    parts, (problem,) = appearance(model, shapes, 1.0, capsules=False)
-    assert [part.name for part in parts] == ["tool/1"]
-    assert "a.stl" in problem
-    assert not visuals_of(text).visuals
+    inside = {visual.link for visual in shapes if visual.link in model.frames}
+    shown = {part.name.split("/")[0] for part in parts if "capsule" not in part.name}
+    assert shown == inside < {visual.link for visual in shapes}
 
 
 def test_a_mesh_is_found_in_packages_beside_the_urdf_and_in_workspaces(cube, monkeypatch):
@@ -107,8 +100,6 @@ def test_a_link_in_a_package_may_lead_out_of_it(cube, tmp_path):
 def test_nothing_is_fetched_from_a_network():
     with pytest.raises(FileNotFoundError, match="downloaded"):
         find_mesh("https://example.com/a.stl", None, ())
-    with pytest.raises(FileNotFoundError, match=r"'http://\[/a\.stl'"):
-        find_mesh("http://[/a.stl", None, ())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +139,7 @@ def test_a_missing_mesh_is_named_and_shown_as_a_capsule(tmp_path):
         ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
         ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 0\nend_header\n", ""),
         ("a.dae", b"<COLLADA/>", ""),
-        ("a.zae", b"", "must end in .stl"),
+        ("a.zae", b"", ""),
     ],
 )
 def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
@@ -164,7 +155,7 @@ def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
 def test_real_robots_have_all_their_meshes():
     path = robot("panda.urdf")
     model = mbs.Model.from_urdf(path)
-    parts, problems = appearance(model, visuals_of(path), 1.0, path)
+    parts, problems = appearance(model, visuals_of(path).visuals, 1.0, path)
     assert not problems
     for part in parts:
         assert len(part.mesh.faces) > 0
@@ -173,5 +164,5 @@ def test_real_robots_have_all_their_meshes():
 
 def test_every_body_with_a_length_or_a_mass_is_seen_without_visuals():
     model = mbs.Model.from_urdf(robot("g1_29dof_rev_1_0.urdf"))
-    parts, _ = appearance(model, Visuals((), ()), 1.0)
+    parts, _ = appearance(model, (), 1.0)
     assert {part.body for part in parts} >= set(range(model.nb))

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("trimesh")
 
-from mbs_dynamics.view.mjcf_visuals import shapes_of, visuals_of_mjcf
+from mbs_dynamics.view.mjcf_visuals import shapes_of
 from mbs_dynamics.view.urdf_visuals import Box, Capsule, Cylinder, Sphere, Triangles
 
 TEXT = """
@@ -75,9 +75,3 @@ def test_triangles_face_outwards(path):
         if isinstance(each.shape, Triangles):
             mesh = trimesh.Trimesh(each.shape.vertices, each.shape.faces)
             assert mesh.volume > 0.0
-
-
-def test_collision_geometry_is_what_takes_part_in_contacts(path):
-    found = visuals_of_mjcf(path, "collision").visuals
-    assert {each.link for each in found} == {"part"}
-    assert len(found) == 7

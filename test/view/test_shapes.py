@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of inertias, twists and velocities, by what defines them."""
+"""Ellipsoids of inertias and rotations to axes, by what defines them."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.shapes import ellipsoid_of_inertia, screw_axis, turn_to, velocity_ellipsoid
+from mbs_dynamics.view.shapes import ellipsoid_of_inertia, turn_to
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
@@ -27,30 +27,6 @@ def test_the_ellipsoid_has_the_inertia_of_the_body(body):
 
 def test_no_mass_is_no_ellipsoid():
     assert not ellipsoid_of_inertia(Inertia.zero()).semi_axes.any()
-
-
-@pytest.mark.parametrize(
-    ("V", "rate", "speed"), [([3, 0, 4, 5, 1, -2], 5, 1.4), ([0, 0, 0, 0, 2, 0], 0, 2)]
-)
-def test_points_on_a_screw_axis_move_along_it(V, rate, speed):
-    axis = screw_axis(np.array(V, dtype=float))
-    assert (axis.rate, axis.speed) == pytest.approx((rate, speed))
-    velocity = V[3:] + np.cross(V[:3], axis.point + 2.0 * axis.direction)
-    np.testing.assert_allclose(velocity, speed * axis.direction, atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [2, 3, 7])
-def test_the_velocity_ellipsoid_is_the_image_of_the_unit_sphere(n):
-    rng = np.random.default_rng(2)
-    J = rng.normal(size=(3, n))
-    found = velocity_ellipsoid(J)
-    x = rng.normal(size=(200, n))
-    v = (x / np.linalg.norm(x, axis=1)[:, None]) @ J.T
-    seen = v @ found.axes
-    size = np.divide(seen, found.semi_axes, out=np.zeros_like(seen), where=found.semi_axes > 0.0)
-    assert (np.square(size).sum(axis=1) <= 1.0 + 1e-9).all()
-    if n == 2:
-        assert found.semi_axes[2] == 0.0
 
 
 def test_a_rotation_turns_z_to_a_direction():

@@ -155,3 +155,6 @@ class _C(Printer):
     def call(self, procedure: ir.Call) -> str:
         given = [*(["memory"] if self.memory else []), *self.ports.values()]
         return f"{self.name}_{procedure.name}({', '.join(given)});"
+
+    def only_if(self, condition: str, call: str) -> str:
+        return f"if ({condition}) {call}"

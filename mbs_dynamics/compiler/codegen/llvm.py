@@ -9,6 +9,7 @@ of every buffer. Sines and cosines come from a function that all kernels share (
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
@@ -122,8 +123,13 @@ class _Function(builder.Function):
                     self.sines(statement)
                 case ir.Check(value, status):
                     self.checks.append((self.values[value], status))
-                case ir.Call():
-                    self.call(self.layout.prototype(statement), self.memory, self.ports)
+                case ir.Call(_, _, condition):
+                    with (
+                        contextlib.nullcontext()
+                        if condition is None
+                        else self.if_(self.values[condition])
+                    ):
+                        self.call(self.layout.prototype(statement), self.memory, self.ports)
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
         x, row = args[0], ops.TABLE[op]

@@ -71,8 +71,9 @@ class Printer:
                         yield self.assign(self.entry(buffer, place), self.expression(op, [angle]))
             case ir.Check(value, status):
                 yield self.check(self.operand(value), status)
-            case ir.Call():
-                yield self.call(statement)
+            case ir.Call(_, _, condition):
+                call = self.call(statement)
+                yield call if condition is None else self.only_if(self.operand(condition), call)
 
     def variable(self, buffer: ir.Buffer) -> str:
         return f"{buffer.kind}_{buffer.name}"
@@ -97,3 +98,6 @@ class Printer:
 
     def call(self, procedure: ir.Call) -> str:
         return f"{procedure.name}()"
+
+    def only_if(self, condition: str, call: str) -> str:
+        return f"if {condition}: {call}"

@@ -54,8 +54,9 @@ def evaluate_on(
                         memory[buffer][first + width + k] = meaning[ops.COS](angle)
                 case ir.Check(value, status):
                     check(operand(value), status)
-                case ir.Call(_, statements):
-                    run(statements)
+                case ir.Call(_, statements, condition):
+                    if condition is None or operand(condition):
+                        run(statements)
 
     run(module.body)
     return {buffer.name: memory[buffer] for buffer in module.outputs}

@@ -12,7 +12,7 @@ buffers. The memory layout is part of the program; registers and instructions ar
               | Store(buffer, at, operand)         buffer[at] = operand
               | Sines(buffer, first, operand*)     buffer[first + k] = sine of angle k, and cosines
               | Check(value, status)               fail with this status unless value > 0
-              | Call(name, statement*)             run these, as a procedure
+              | Call(name, statement*, condition)  run these, as a procedure, if the value is true
     operand   = number of a value | float
 """
 
@@ -91,10 +91,14 @@ class Check(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Run statements that are compiled as a function of their own, a procedure."""
+    """Run statements that are compiled as a function of their own, a procedure.
+
+    With a ``condition``, the number of a value, only where it holds.
+    """
 
     name: str
     body: Block
+    condition: int | None = None
 
 
 Statement = Let | Load | Store | Sines | Check | Call
@@ -133,6 +137,8 @@ def operands_of(x: Statement) -> tuple[Operand, ...]:
         return x.args
     if type(x) is Store or type(x) is Check:
         return (x.value,)
+    if type(x) is Call:
+        return () if x.condition is None else (x.condition,)
     return x.angles if type(x) is Sines else ()
 
 
@@ -149,4 +155,6 @@ def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
             return x._replace(value=other(value))
         case Sines(angles=angles):
             return x._replace(angles=tuple([other(angle) for angle in angles]))
+        case Call(condition=condition):
+            return x._replace(condition=other(condition))
     return x

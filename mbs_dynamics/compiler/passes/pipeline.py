@@ -42,9 +42,10 @@ def _sines(module: Module, target: str) -> Module:
 
 
 def _spill(module: Module, target: str) -> Module:
-    """Spill values with distant uses in machine code, and cut large modules into chunks."""
+    """Spill values with distant uses, and cut large modules into chunks, in C with branches."""
     chunk = CHUNK if len(module.body) > LARGEST_BLOCK[target] else None
-    return spilled(module, len(module.body) if target == "c" else FAR, chunk)
+    far = len(module.body) if target == "c" else FAR
+    return spilled(module, far, chunk, branches=target == "c")
 
 
 PASSES: dict[str, tuple[Callable[[Module, str], Module], ...]] = {

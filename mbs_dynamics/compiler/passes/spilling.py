@@ -15,23 +15,37 @@ from collections.abc import Iterator, Sequence
 
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.passes.branches import Part, parts_of
 
 
-def spilled(module: ir.Module, far: int, chunk: int | None = None) -> ir.Module:
+def spilled(
+    module: ir.Module, far: int, chunk: int | None = None, *, branches: bool = False
+) -> ir.Module:
     """Return a module of one block with reloads where a use is far from the previous one.
 
     ``far`` counts operations and loads. With ``chunk`` the result is calls of procedures of at most
-    so many operations, and the checks.
+    so many operations, and the checks; with ``branches``, procedures that are not needed under some
+    condition are called only where it holds.
     """
-    parts = [*_cut(module.body, chunk)] if chunk else [[*module.body]]
-    spilling = _Spilling(parts, far)
-    *bodies, last = [tuple(spilling.part(k)) for k in range(len(parts))]
-    calls = [ir.Call(f"chunk{k}", body) for k, body in enumerate(bodies)]
-    return module._replace(body=(*calls, *last))
+    parts: list[Part] = []
+    last: list[ir.Statement] = [*module.body]
+    if chunk:
+        last = [x for x in module.body if type(x) is ir.Check]
+        whole = Part([x for x in module.body if type(x) is not ir.Check])
+        for part in parts_of(module.body) if branches else [whole]:
+            parts += [Part(x, part.condition) for x in _cut(part.statements, chunk)]
+    calls = [ir.Call(f"chunk{k}", (), part.condition) for k, part in enumerate(parts)]
+    spilling = _Spilling([*(x.statements for x in parts), [*calls, *last]], far)
+    bodies = iter([tuple(spilling.part(k)) for k in range(len(parts))])
+    body = [
+        x._replace(body=next(bodies)) if type(x) is ir.Call else x
+        for x in spilling.part(len(parts))
+    ]
+    return module._replace(body=tuple(body))
 
 
 def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]]:
-    """Yield parts of equally many operations, ``size`` at most; the checks come last."""
+    """Yield parts of equally many operations, ``size`` at most."""
     operations = sum(type(x) is ir.Let for x in body)
     count = max(-(-operations // size), 1)
     part: list[ir.Statement] = []
@@ -43,10 +57,8 @@ def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]
                 yield part[: len(part) - len(loads)]  # they belong to the next part
                 part, cut = loads[::-1], cut + 1
             done += 1
-        if type(x) is not ir.Check:
-            part.append(x)
+        part.append(x)
     yield part
-    yield [x for x in body if type(x) is ir.Check]
 
 
 class _Spilling:

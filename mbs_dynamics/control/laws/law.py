@@ -55,10 +55,9 @@ Law = Callable[[Model, LawState, Any], Any]
 The model has the gravity and loads in force; the reference is a
 :class:`~mbs_dynamics.control.references.JointReference` or
 :class:`~mbs_dynamics.control.references.PoseReference`. A law with an
-attribute ``link`` follows poses of that link, any other law positions of joints. A method
-``check(model, state)``, if there is one, raises ArgumentError for states that the law cannot
-control. An attribute ``lead`` (m,) in rad or m, or (6,) for a link, states how far references may
-lead the arm; it is read when the law takes over.
+attribute ``link`` follows poses of that link, any other law positions of joints. It is called once
+before torques are enabled, with the arm at rest at its reference: raise ArgumentError for states
+that it cannot control.
 """
 
 

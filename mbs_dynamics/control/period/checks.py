@@ -8,12 +8,11 @@ enabling it. The doubt of a check decides how the arm is held then; see ``comman
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.faults import Doubt
 from mbs_dynamics.control.period import measurement
 from mbs_dynamics.control.period.collisions import STOP, Hit
@@ -22,10 +21,14 @@ from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
+    clipped,
     first_of,
     holds,
     is_one_of,
+    largest,
     least,
+    max,
+    min,
 )
 from mbs_dynamics.control.period.measurement import Measured
 from mbs_dynamics.control.period.records import (
@@ -38,7 +41,7 @@ from mbs_dynamics.control.period.records import (
     State,
     Verdict,
 )
-from mbs_dynamics.control.period.transitions import FAULT, RELEASED, STOPPING
+from mbs_dynamics.control.period.transitions import RELEASED
 
 NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = (doubt.value for doubt in Doubt)
 """Numbers of the doubts."""
@@ -57,8 +60,11 @@ NOISE, STANDING = 1e-7, 1e-3
 """Smallest change of values in SI units that counts as noise, and largest distance from the mean
 position in rad or m at rest."""
 
-LEARNED, QUIET = 50.0, 0.3
-"""Number of states at rest, and time in s, after which values count as noisy."""
+LEARNED = 100.0
+"""Number of successive states at rest after which values count as noisy."""
+
+APART = 0.1
+"""Largest distance in rad or m between two motors of one joint."""
 
 STOOD = 5.0
 """Number of successive periods with a time that stands still or is invalid, which is a fault."""
@@ -80,8 +86,6 @@ class Context(NamedTuple):
     m: Measured
     after: State
     """The state with the averages, counts and evidence of this period."""
-    speed: Any
-    """(n,) velocities by positions over WINDOW."""
     opposes: Any
     """The condition that the evidence contradicts the torques."""
     hit: Hit
@@ -105,8 +109,6 @@ class Check(NamedTuple):
     kind: str
     sentence: str
     """With the fields joint, value and limit."""
-    fails: Callable[[Context], tuple[Any, Any, Any]]
-    """Conditions, values and limits, (n,) each, or of the arm as a whole."""
     doubt: float = NOTHING
     stops: bool = True
     """Whether it stops an engaged arm."""
@@ -114,10 +116,8 @@ class Check(NamedTuple):
     """Whether it forbids to enable torques."""
 
 
-def watched(
-    s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any
-) -> tuple[State, Any]:
-    """Return the state with the averages and counts after a report, and speeds (n,) over WINDOW.
+def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any) -> State:
+    """Return the state with the averages and counts after a report.
 
     ``elsewhere``: another controller holds the arm.
     """
@@ -135,21 +135,17 @@ def watched(
     lively = rests & less(NOISE, most)
     reverses = less(change * s.change, 0.0) | less(change_qd * s.change_qd, 0.0)
     count = select(lively, s.lively + 1.0, 0.0)
-    since = select(lively & less(0.0, s.lively), s.lively_since, m.stamp)
     reversals = select(lively, s.reversals + 1.0 * reverses, 0.0)
-    learned = less_equal(LEARNED, count) & less_equal(QUIET, m.stamp - since)
-    learned = learned & less_equal(0.25 * count, reversals)
+    learned = less_equal(LEARNED, count) & less_equal(0.25 * count, reversals)
     comes_to_rest = slow_joint & less(0.0, most) & ~less(NOISE, most)
     noisy = (holds(s.noisy) | learned) & ~comes_to_rest
     moves = ~equal(change, 0.0) | (slow_joint & (~noisy | less(0.0, most)))
     alive = fresh & moves
 
     # measured efforts against those of the latest commands
-    ahead = [select(holds(p.commanded), row, 0.0) for row in s.asked]
-    within = [max(-p.effort, min(row, p.effort)) for row in ahead] + [ahead[0]]
-    low, high = within[0], within[0]
-    for row in within[1:]:
-        low, high = min(low, row), max(high, row)
+    # which are clipped by the motors, except perhaps the efforts of position loops
+    low = min(clipped(least(s.asked), -p.effort, p.effort), s.asked[0])
+    high = max(clipped(largest(s.asked), -p.effort, p.effort), s.asked[0])
     beyond = max(low - m.effort, m.effort - high)
     bound = p.tolerance * p.effort
     far = less(bound, beyond)
@@ -161,12 +157,11 @@ def watched(
     compared = m.new & holds(p.commanded) & compares
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
-    after = s._replace(
+    return s._replace(
         slow_q=slow,
         mean_qd=mean,
         changed_at=select(alive | m.restarts, m.stamp, s.changed_at),
         lively=select(fresh, count, s.lively),
-        lively_since=select(fresh, since, s.lively_since),
         reversals=select(fresh, reversals, s.reversals),
         noisy=select(fresh, 1.0 * noisy, s.noisy),
         change=select(fresh, change, s.change),
@@ -174,301 +169,160 @@ def watched(
         deviations=select(compared, counted, s.deviations),
         unknown_since=select(unknown & engaged, min(s.unknown_since, x.now), np.inf),
     )
-    return after, (m.q - slow) / WINDOW
 
 
-# -- conditions ------------------------------------------------------------------------------------
-
-
-def _pause(c: Context) -> tuple[Any, Any, Any]:
-    return less_equal(c.p.longest_pause, c.pause), c.pause, c.p.longest_pause
-
-
-def _stands(c: Context) -> tuple[Any, Any, Any]:
-    return less_equal(STOOD, c.stood), c.stood, STOOD
-
-
-def _drive_error(c: Context) -> tuple[Any, Any, Any]:
-    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0
-
-
-def _temperature(c: Context) -> tuple[Any, Any, Any]:
-    hot = holds(c.x.reported) & less(c.p.hottest, c.x.temperature)
-    return hot, c.x.temperature, c.p.hottest
-
-
-def _apart(c: Context) -> tuple[Any, Any, Any]:
-    most = 0.1
-    return holds(c.x.reported) & less(most, c.x.apart), c.x.apart, most
-
-
-def _old(c: Context) -> tuple[Any, Any]:
-    age = c.x.now - c.m.received
-    gap = c.m.received - c.s.received
-    paused = select(less(c.p.longest_pause, np.inf), c.p.longest_pause, 0.0)  # judged by itself
-    late = less_equal(max(c.p.timeout, paused), gap) & c.m.new & c.engaged
-    return less_equal(c.p.timeout, age) | late, select(late, gap, age)
-
-
-def _encoder_jump(c: Context) -> tuple[Any, Any, Any]:
-    old, _ = _old(c)
-    jumped = old & equal(c.m.refused, measurement.JUMP) & ~isnan(c.m.suspect)
-    return jumped, c.m.refused_by, c.p.timeout
-
-
-def _stale(c: Context) -> tuple[Any, Any, Any]:
-    old, age = _old(c)
-    return old, age, c.p.timeout
-
-
-def _refused(c: Context) -> tuple[Any, Any, Any]:
-    return less(0.0, c.m.refused), c.m.refused, c.m.refused_by
-
-
-def _position(c: Context) -> tuple[Any, Any, Any]:
-    low, high = less(c.m.q, c.p.low), less(c.p.high, c.m.q)
-    return (low | high) & holds(c.p.commanded), c.m.q, select(low, c.p.low, c.p.high)
-
-
-def _too_fast(c: Context) -> Any:
-    fast = less(c.p.fastest, abs(c.after.mean_qd)) & less(c.p.fastest, abs(c.m.qd))
-    return fast & holds(c.p.commanded)
-
-
-def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
-    mean = c.after.mean_qd
-    believed = less_equal(0.5 * mean * mean, c.speed * mean)
-    bound = COMPARED_SPEED * c.p.fastest
-    lasts = least([abs(c.s.mean_qd), abs(mean), abs(c.m.qd)])  # one bad sample is no evidence
-    fast = less(bound, lasts) & c.m.new & holds(c.p.commanded)
-    return (_too_fast(c) | fast) & ~believed, mean, bound
-
-
-def _velocity(c: Context) -> tuple[Any, Any, Any]:
-    return _too_fast(c), c.after.mean_qd, c.p.fastest
-
-
-def _speed(c: Context) -> tuple[Any, Any, Any]:
-    runs = less(c.p.fastest, abs(c.speed)) & holds(c.p.commanded)
-    return runs, c.speed, c.p.fastest
-
-
-def _frozen(c: Context) -> tuple[Any, Any, Any]:
-    since = c.m.stamp - c.after.changed_at
-    stands = less_equal(c.p.frozen_timeout, since) & holds(c.p.commanded) & c.m.new
-    return stands & less(0.0, c.p.frozen_timeout), since, c.m.qd
-
-
-def _tracking(c: Context) -> tuple[Any, Any, Any]:
-    wrong = less_equal(DEVIATIONS * SMALL_DEVIATIONS, c.after.deviations)
-    return wrong, c.m.effort, c.s.asked[0]
-
-
-def _no_effort(c: Context) -> tuple[Any, Any, Any]:
-    unknown = isnan(c.m.effort) & holds(c.p.commanded)
-    lasts = less_equal(c.p.timeout, c.x.now - c.after.unknown_since)
-    return unknown & lasts & equal(c.p.effort_check, 2.0), c.m.effort, c.p.timeout
-
-
-def _support(c: Context) -> tuple[Any, Any, Any]:
-    return c.opposes, c.after.opposed_value, c.after.most_share
-
-
-def _opposed(c: Context) -> tuple[Any, Any, Any]:
-    return less(0.0, c.s.opposed), c.s.opposed_value, c.s.most_share
-
-
-def _saturated(c: Context) -> tuple[Any, Any, Any]:
-    time = c.x.now - c.s.saturated_since
-    return less(c.p.saturation, time), time, c.p.effort
-
-
-def _collision(c: Context) -> tuple[Any, Any, Any]:
-    return c.hit.joints & equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
-
-
-def _contact(c: Context) -> tuple[Any, Any, Any]:
-    return c.hit.joints & ~equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
-
-
-def _law(c: Context) -> tuple[Any, Any, Any]:
-    return c.law_fails, 0.0, 0.0
-
-
-def _torque(c: Context) -> tuple[Any, Any, Any]:
-    return ~c.finite, 0.0, 0.0
-
-
-def _reference(c: Context) -> tuple[Any, Any, Any]:
-    return less(0.0, c.r.follows) & ~c.sound, 0.0, 0.0
-
-
-def _latched(c: Context) -> tuple[Any, Any, Any]:
-    return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
-
-
-def _stiffness(c: Context) -> tuple[Any, Any, Any]:
-    share = c.s.stiffness_share
-    return ~c.engaged & less(share, 1.0), period_of(c.s, c.p), share
-
-
-def _no_limit(c: Context) -> tuple[Any, Any, Any]:
-    fine = less(0.0, c.p.effort) & less(c.p.effort, NEVER)
-    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0
-
-
-def _overload(c: Context) -> tuple[Any, Any, Any]:
-    return less(c.p.effort, abs(c.g)) & holds(c.p.commanded), c.g, c.p.effort
-
-
-def _demanded(c: Context) -> Any:
-    return holds(c.p.starts_from_effort) | equal(c.p.effort_check, 2.0) | holds(c.p.collides)
-
-
-def _no_efforts(c: Context) -> tuple[Any, Any, Any]:
-    return (
-        isnan(c.m.effort) & holds(c.p.commanded) & _demanded(c),
-        c.m.effort,
-        c.p.effort,
-    )
-
-
-def _mismatch(c: Context) -> tuple[Any, Any, Any]:
-    p, effort = c.p, c.m.effort
-    apart, bound = disagreement(effort, c.g, p)
-    known = ~any_of(isnan(effort) & holds(p.commanded))
-    surely = equal(c.s.hold, 1.0) | holds(p.watches_efforts) | holds(p.starts_from_effort)
-    surely = surely | equal(p.effort_check, 2.0)
-    gathered = holds(c.s.proven) | holds(c.s.weighing)
-    counts = known & less(0.0, p.effort_check) & (surely | ~idle(effort, p))
-    counts = counts & (is_one_of(c.s.mode, RELEASED) | equal(c.s.hold, 1.0))
-    counts = counts & (shown(effort, p) | ~gathered)
-    return less(bound, apart) & counts & holds(p.commanded), effort, c.g
+def findings(c: Context) -> dict[str, tuple[Any, Any, Any]]:
+    """Return for each check the conditions that fail it, values and limits.
+
+    They are (n,) each, or those of the arm as a whole.
+    """
+    s, x, p, m, after, g = c.s, c.x, c.p, c.m, c.after, c.g
+    commanded, reported = holds(p.commanded), holds(x.reported)
+
+    # reports
+    age, gap = x.now - m.received, m.received - s.received
+    paused = select(less(p.longest_pause, np.inf), p.longest_pause, 0.0)  # judged by itself
+    late = less_equal(max(p.timeout, paused), gap) & m.new & c.engaged
+    old = less_equal(p.timeout, age) | late
+    jumped = old & equal(m.refused, measurement.JUMP) & ~isnan(m.suspect)
+
+    # positions and velocities
+    low, high = less(m.q, p.low), less(p.high, m.q)
+    mean, speed = after.mean_qd, (m.q - after.slow_q) / WINDOW
+    too_fast = less(p.fastest, abs(mean)) & less(p.fastest, abs(m.qd)) & commanded
+    believed = less_equal(0.5 * mean * mean, speed * mean)
+    compared = COMPARED_SPEED * p.fastest
+    lasts = least([abs(s.mean_qd), abs(mean), abs(m.qd)])  # one bad sample is no evidence
+    contradicts = (too_fast | (less(compared, lasts) & m.new & commanded)) & ~believed
+    runs = less(p.fastest, abs(speed)) & commanded
+    stands = m.stamp - after.changed_at
+    frozen = less_equal(p.frozen_timeout, stands) & commanded & m.new & less(0.0, p.frozen_timeout)
+
+    # efforts
+    unknown = isnan(m.effort) & commanded
+    always = equal(p.effort_check, 2.0)
+    ended = less_equal(p.timeout, x.now - after.unknown_since)
+    wrong = less_equal(DEVIATIONS * SMALL_DEVIATIONS, after.deviations)
+    at_limit = x.now - s.saturated_since
+    stops = equal(p.on_collision, STOP)
+    sound_limit = less(0.0, p.effort) & less(p.effort, NEVER)
+    demanded = holds(p.starts_from_effort) | always | holds(p.collides)
+    apart, bound = disagreement(m.effort, g, p)
+    surely = equal(s.hold, 1.0) | holds(p.watches_efforts) | holds(p.starts_from_effort) | always
+    counts = ~any_of(unknown) & less(0.0, p.effort_check) & (surely | ~idle(m.effort, p))
+    counts = counts & (is_one_of(s.mode, RELEASED) | equal(s.hold, 1.0))
+    counts = counts & (shown(m.effort, p) | ~(holds(s.proven) | holds(s.weighing)))
+
+    return {
+        "pause": (less_equal(p.longest_pause, c.pause), c.pause, p.longest_pause),
+        "time": (less_equal(STOOD, c.stood), c.stood, STOOD),
+        "drive_error": (reported & ~equal(x.error, 0.0), x.error, 0.0),
+        "temperature": (reported & less(p.hottest, x.temperature), x.temperature, p.hottest),
+        "motors_apart": (reported & less(APART, x.apart), x.apart, APART),
+        "encoder_jump": (jumped, m.refused_by, p.timeout),
+        "stale": (old, select(late, gap, age), p.timeout),
+        "refused": (less(0.0, m.refused), m.refused, m.refused_by),
+        "position_limit": ((low | high) & commanded, m.q, select(low, p.low, p.high)),
+        "velocity_reading": (contradicts, mean, compared),
+        "velocity_limit": (too_fast | runs, select(too_fast, mean, speed), p.fastest),
+        "frozen": (frozen, stands, m.qd),
+        "tracking": (wrong, m.effort, s.asked[0]),
+        "no_effort": (unknown & ended & always, m.effort, p.timeout),
+        "support": (c.opposes, after.opposed_value, after.most_share),
+        "opposed": (less(0.0, s.opposed), s.opposed_value, s.most_share),
+        "saturated": (less(p.saturation, at_limit), at_limit, p.effort),
+        "collision": (c.hit.joints & stops, c.hit.torque, c.hit.threshold),
+        "contact": (c.hit.joints & ~stops, c.hit.torque, c.hit.threshold),
+        "law": (c.law_fails, 0.0, 0.0),
+        "torque_not_finite": (~c.finite, 0.0, 0.0),
+        "reference": (less(0.0, c.r.follows) & ~c.sound, 0.0, 0.0),
+        "stiffness": (
+            ~c.engaged & less(s.stiffness_share, 1.0),
+            period_of(s, p),
+            s.stiffness_share,
+        ),
+        "effort_limit": (commanded & ~sound_limit, p.effort, 0.0),
+        "overload": (less(p.effort, abs(g)) & commanded, g, p.effort),
+        "no_efforts": (unknown & demanded, m.effort, p.effort),
+        "mismatch": (less(bound, apart) & counts & commanded, m.effort, g),
+    }
 
 
 HIT = "the external torque of {joint} is {value:.3g}, beyond its threshold of {limit:.3g}"
 """Sentence of collisions."""
 
 CHECKS = (
+    Check("pause", "{value:.3f} s between two steps; the limit is {limit:g} s", forbids=False),
+    Check("time", "the time did not advance in {value:g} steps; must be a steady clock, in s"),
+    Check("drive_error", "the drive of {joint} reports error {value:g}", MOTOR),
+    Check("temperature", "{joint} is at {value:.4g} degrees Celsius; must be at most {limit:g}"),
     Check(
-        "pause", "{value:.3f} s between two steps; the limit is {limit:g} s", _pause, forbids=False
-    ),
-    Check(
-        "time",
-        "the time did not advance in {value:g} steps; must be a steady clock, in s",
-        _stands,
-    ),
-    Check("drive_error", "the drive of {joint} reports error {value:g}", _drive_error, MOTOR),
-    Check(
-        "temperature",
-        "{joint} is at {value:.4g} degrees Celsius; must be at most {limit:g}",
-        _temperature,
-    ),
-    Check(
-        "motors_apart",
-        "the motors of {joint} are {value:.4g} apart; must be at most {limit:g}",
-        _apart,
+        "motors_apart", "the motors of {joint} are {value:.4g} apart; must be at most {limit:g}",
         ENCODER,
     ),
+    Check("encoder_jump", "{joint} jumped by {value:.4g}, and stays there", ENCODER),
     Check(
-        "encoder_jump",
-        "{joint} jumped by {value:.4g}, and stays there",
-        _encoder_jump,
-        ENCODER,
+        "stale", "no valid state of {joint} for {value:.3f} s; must be less than {limit:g}", STATE
     ),
-    Check(
-        "stale",
-        "no valid state of {joint} for {value:.3f} s; must be less than {limit:g}",
-        _stale,
-        STATE,
-    ),
-    Check("refused", "{joint}: the latest report was not used", _refused, stops=False),
+    Check("refused", "{joint}: the latest report was not used", stops=False),
     Check(
         "position_limit",
         "{joint} is at {value:.4g}; its limit is {limit:.4g}, position_margin included",
-        _position,
     ),
     Check(
         "velocity_reading",
         "{joint} moves at {value:.4g} by its reported velocity, and by less than half of it by its "
         "positions; they must agree beyond {limit:.4g}",
-        _velocity_reading,
         VELOCITY,
     ),
-    Check(
-        "velocity_limit",
-        "{joint} moves at {value:.4g} by its reported velocity; its velocity limit is {limit:.4g}",
-        _velocity,
-    ),
-    Check(
-        "velocity_limit",
-        "{joint} moves at {value:.4g} by its positions; its velocity limit is {limit:.4g}",
-        _speed,
-    ),
+    Check("velocity_limit", "{joint} moves at {value:.4g}; its velocity limit is {limit:.4g}"),
     Check(
         "frozen",
         "the values of {joint} have not changed for {value:.3f} s, while its velocity is "
         "{limit:.4g}, or noise changed them before",
-        _frozen,
         STATE,
     ),
     Check(
-        "tracking",
-        "{joint} is commanded {limit:.4g} but measures {value:.4g}",
-        _tracking,
-        MOTOR,
+        "tracking", "{joint} is commanded {limit:.4g} but measures {value:.4g}", MOTOR,
         forbids=False,
     ),
+    Check("no_effort", "there are no efforts of {joint}, which effort_check needs", forbids=False),
+    Check("support", "", GRAVITY),
+    Check("opposed", "", stops=False),
     Check(
-        "no_effort",
-        "there are no efforts of {joint}, which effort_check needs",
-        _no_effort,
+        "saturated", "{joint} has been at its effort limit of {limit:.4g} for {value:.3f} s",
         forbids=False,
     ),
-    Check("support", "", _support, GRAVITY),
-    Check("opposed", "", _opposed, stops=False),
-    Check(
-        "saturated",
-        "{joint} has been at its effort limit of {limit:.4g} for {value:.3f} s",
-        _saturated,
-        forbids=False,
-    ),
-    Check("collision", HIT, _collision, forbids=False),
-    Check("contact", HIT, _contact, stops=False, forbids=False),
-    Check("law", "the law returned a torque that is not finite", _law),
-    Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
+    Check("collision", HIT, forbids=False),
+    Check("contact", HIT, stops=False, forbids=False),
+    Check("law", "the law returned a torque that is not finite"),
+    Check("torque_not_finite", "a computed torque is NaN or infinite"),
     Check(
         "reference",
         "the requested motion has numbers that are not finite, or a matrix that is not a rotation; "
         "the arm comes to rest",
-        _reference,
         stops=False,
         forbids=False,
     ),
-    Check("latched", "a fault is latched; clear it first", _latched, stops=False),
     Check(
         "stiffness",
         "the law is too stiff for a period of {value:.3g} s at this posture; it allows at most "
         "{limit:.3g} of its stiffness",
-        _stiffness,
         stops=False,
     ),
     Check(
         "effort_limit",
         "{joint} has no effort limit: set effort_limits.{joint}, or <limit effort> in the URDF",
-        _no_limit,
         stops=False,
     ),
     Check(
         "overload",
         "{joint} needs {value:.4g} against gravity, and its effort limit is {limit:.4g}",
-        _overload,
         stops=False,
     ),
     Check(
         "no_efforts",
         "there are no efforts of {joint}, which start_from, effort_check or collision_file need",
-        _no_efforts,
         stops=False,
     ),
     Check(
@@ -476,18 +330,17 @@ CHECKS = (
         "the measured efforts do not agree with gravity: {joint} measures {value:.4g}, and "
         "{limit:.4g} would hold it against gravity. Does the driver "
         "compensate gravity itself, is the arm mounted otherwise, is a mass wrong?",
-        _mismatch,
         stops=False,
     ),
-)
+)  # fmt: skip
 """In order of precedence."""
 
 
 def judged(c: Context, n: int) -> tuple[list[Any], list[tuple[Any, Any, Any]]]:
     """Return for each check the condition that it fails, and the joint, value and limit."""
-    fails, rows = [], []
+    fails, rows, found = [], [], findings(c)
     for check in CHECKS:
-        conditions, values, limits = check.fails(c)
+        conditions, values, limits = found[check.kind]
         if np.ndim(conditions):
             values, limits = values + np.zeros(n), limits + np.zeros(n)
             rows.append(first_of(conditions, values, limits))
@@ -516,7 +369,7 @@ def allowed(fails: list[Any]) -> Any:
     return all_of([~fails[k] for k, check in enumerate(CHECKS) if check.forbids])
 
 
-def verdict(rows: list[tuple[Any, Any, Any]], fresh_for: Any) -> Verdict:
+def verdict(rows: list[tuple[Any, Any, Any]]) -> Verdict:
     """Return the verdict of the checks."""
     joints, values, limits = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
-    return Verdict(joints, values, limits, fresh_for)
+    return Verdict(joints, values, limits)

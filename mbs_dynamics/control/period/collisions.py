@@ -29,13 +29,13 @@ for YIELDING s torques along with the contact."""
 YIELDING_SHARE = 0.25
 """Share of the velocity limits up to which an arm goes along with a contact."""
 
-GAIN = 100.0
-"""Gain of the observer and of the low-pass filter behind it, in 1/s: half a step after 17 ms."""
+GAIN = 90.0
+"""Gain of the observer and of the low-pass filter behind it, in 1/s: half a step after 19 ms."""
 
-DRIFT = 0.1
+DRIFT = 0.08
 """Time constant in s of the two high-pass filters. An impact is faster."""
 
-SETTLING = 5.0 * DRIFT
+SETTLING = 0.5
 """Time in s from the first residual on in which nothing is detected."""
 
 LONGEST = 0.1

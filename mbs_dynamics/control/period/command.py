@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.period.checks import ENCODER, GRAVITY, MOTOR
 from mbs_dynamics.control.period.logic import (
     all_of,
@@ -23,6 +23,8 @@ from mbs_dynamics.control.period.logic import (
     holds,
     is_one_of,
     largest,
+    max,
+    min,
 )
 from mbs_dynamics.control.period.records import LAG, NEVER, Output, Request, Sample, Settings, State
 from mbs_dynamics.control.period.torques import Torques
@@ -111,7 +113,7 @@ def release_began(s: State, r: Request, p: Settings) -> Any:
 
 
 def wanted(
-    s: State, x: Sample, r: Request, p: Settings, t: Torques, g_held: Any, acts: Any
+    s: State, x: Sample, r: Request, p: Settings, t: Torques, acts: Any
 ) -> tuple[State, Any, Any, Any]:
     """Return the state with the share of gravity torques, and the torques (n,) to command.
 
@@ -126,9 +128,9 @@ def wanted(
     share = select(equal(s.mode, ON), 1.0, share)
     held_by_drives = ~engaged & equal(s.hold, 1.0)
     share = select(held_by_drives, s.most_share, share)
-    g = select(held_by_drives, g_held, t.gravity)
-    base = s.start + share * (g - s.start)
+    base = s.start + share * (t.gravity - s.start)
     base = select(less(abs(base), NEVER), base, s.command)  # this replaces NaN as well
+    base = clipped(base, -p.effort, p.effort)
 
     left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
     left = select(holds(r.holds), 0.0, left)
@@ -139,7 +141,7 @@ def wanted(
     left = select(held_by_drives, 1.0, left)
     # zero after the ramp, and if something else carries the arm
     goes_on = less(0.0, left) & (held_by_drives | ~wrong)
-    released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
+    released = select(goes_on, left * base, 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
     released = select(keeps, s.carried, released)
@@ -153,7 +155,7 @@ def wanted(
     torque = select(engaged, base, released)
     torque = torque + select(damps, t.damping, 0.0) + share * select(assists, t.assist, 0.0)
     ends = held_by_drives | equal(left, 0.0) | keeps
-    carried = select(engaged, clipped(base, -p.effort, p.effort), s.carried)
+    carried = select(engaged, base, s.carried)
     s = s._replace(share=share, carried=carried)
     return s, clipped(torque, -p.effort, p.effort), released, ends
 
@@ -161,9 +163,7 @@ def wanted(
 def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
     """Return the command (n,): the torque within the limits of rate and effort, and finite."""
     step = p.rate * select(isnan(s.commanded_at), 0.0, max(now - s.commanded_at, 0.0))
-    command = s.command + clipped(torque - s.command, -step, step)
-    # exactly the torque if it is within reach, so that a ramp out ends at zero
-    command = select(less_equal(abs(torque - s.command), step), torque, command)
+    command = clipped(torque, s.command - step, s.command + step)
     command = select(less(abs(command), NEVER), command, s.command)
     return clipped(command, -p.effort, p.effort)
 
@@ -198,13 +198,13 @@ def remembered(
     )
 
 
-def output(s: State, p: Settings, g_held: Any) -> Output:
+def output(s: State, p: Settings) -> Output:
     """Return the command to the drives."""
     engaged = is_engaged(s.mode)
     motor, encoder = at_fault(s, MOTOR) & ~engaged, at_fault(s, ENCODER) & ~engaged
     # the position loop of a doubted motor exerts the torque that the motor would not
-    motor = motor & less(abs(g_held), NEVER)
-    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0)
+    motor = motor & less(abs(s.g), NEVER)
+    stretched = s.held + select(motor, s.g / max(p.stiffness, 1e-9), 0.0)
     position = select(less(0.0, s.hold), stretched, s.q) - s.turned
     active = less(0.0, s.hold) | engaged | less(0.0, sum(abs(s.command)))
     return Output(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
@@ -23,6 +23,8 @@ from mbs_dynamics.control.period.logic import (
     first_of,
     holds,
     largest,
+    max,
+    min,
 )
 from mbs_dynamics.control.period.measurement import Measured
 from mbs_dynamics.control.period.records import SWITCHING, Sample, Settings, State
@@ -74,6 +76,10 @@ WATCHED = 0.3
 LOADED = 0.02
 """Share of the effort limit above which gravity loads a joint."""
 
+EFFORT_TOLERANCE = 0.5
+"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
+gravity torque: it accepts errors of masses, but no wrong sign and no missing effort."""
+
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
 
@@ -114,11 +120,11 @@ def confirm(effort: Any, needed: Any, p: Settings) -> Any:
 def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
     """Return how far efforts (n,) are from gravity torques (n,), and the bound, as shares.
 
-    The bound is ``effort_tolerance`` times the largest share of a gravity torque, and EFFORT_FLOOR.
+    The bound is EFFORT_TOLERANCE times the largest share of a gravity torque, and EFFORT_FLOOR.
     """
     per = per_limit(p)
     apart = abs(effort - needed) * per
-    return apart, EFFORT_FLOOR + p.effort_tolerance * largest(abs(needed) * per)
+    return apart, EFFORT_FLOOR + EFFORT_TOLERANCE * largest(abs(needed) * per)
 
 
 def restarted(s: State, q: Any, begins: Any, verified: Any) -> State:

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The period of an arm as C99, for controllers in real time: one function, records as structs.
 
-It calls one of several functions, which compute different sets of laws: the smallest that has the
-laws needed in this period. Other laws cost no time. All functions have the same records.
+Laws that are neither in force nor fade out cost no time: the function branches around them.
 """
 
 from __future__ import annotations
@@ -17,12 +16,10 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, emit_c
+from mbs_dynamics.compiler.codegen.c import PRECISIONS, c_constant, emit_c
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.control.period.checks import CHECKS
-from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period, initial
-from mbs_dynamics.control.period.laws import OF_JOINTS, OF_LINKS
 from mbs_dynamics.control.period.records import Layout, Settings
 from mbs_dynamics.control.period.sentences import OPPOSED, REFUSED, SILENT
 from mbs_dynamics.control.period.transitions import TRANSITIONS
@@ -30,10 +27,6 @@ from mbs_dynamics.errors import ArgumentError
 
 RECORDS = ("state", "sample", "request", "settings", "output", "verdict")
 """Records in the order of the arguments; the state is the first and the fifth."""
-
-
-LAWS = {"joints": OF_JOINTS, "link": OF_LINKS}
-"""Numbers of the laws beside gravity compensation, by their fields in Traced."""
 
 
 def export_period(
@@ -58,10 +51,14 @@ def export_period(
         raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
     checks.one_of("precision", precision, PRECISIONS)
     kind, suffix, _ = PRECISIONS[precision]
-    parts = [
-        _Part(layouts.tracing(traced), layouts.traced, prefix, precision)
-        for traced in layouts.traced.parts
-    ]
+    program = layouts.kernel.program
+    function = emit_c(lower(program, "c"), name=f"{prefix}_equations", precision=precision)
+    if function.workspace:
+        raise ArgumentError(
+            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid: "
+            "arms of fewer joints"
+        )
+    extra = [port.name for port in program.inputs if port.name not in RECORDS]
     constants = {
         f"const {prefix}_Settings {prefix}_settings": _initializer(layouts.settings, given, suffix),
         f"const {prefix}_State {prefix}_initial": _initializer(
@@ -70,8 +67,7 @@ def export_period(
     }
     inputs = {
         f"static const {kind} {prefix}_{name}[{value.size}]": _braced(value.ravel(), suffix)
-        for part in parts
-        for name, value in part.model_inputs.items()
+        for name, value in zip(extra, layouts.model_inputs, strict=True)
     }
     arguments = ", ".join(
         f"const {prefix}_{name.title()} *{name}"
@@ -100,12 +96,7 @@ def export_period(
     header.write_text(
         HEADER.format(
             guard=f"{prefix}_PERIOD_H".upper(),
-            about=_comment(
-                ABOUT.format(
-                    name=layouts.model.name,
-                    operations="\n".join(part.about for part in parts),
-                )
-            ),
+            about=_comment(ABOUT.format(name=layouts.model.name, operations=program.operations)),
             joints=layouts.model.n,
             upper=prefix.upper(),
             checks=len(CHECKS),
@@ -123,48 +114,13 @@ def export_period(
     lines += [f"{declared} = {value};\n" for declared, value in {**constants, **inputs}.items()]
     for declared, rows in tables.items():
         lines += [f"{declared} = {{", *(f"  {row}," for row in rows), "};\n"]
-    for part in parts:
-        lines += [f"static {part.function.signature};\n", part.function.definition]
-    beside_gravity = _laws_beside_gravity(layouts.traced)
-    lines += [NEEDS.format(prefix=prefix, kind=kind)] if beside_gravity else []
-    lines += [signature, "{"]
-    for name in beside_gravity:
-        numbers = ", ".join(c_constant(law, suffix) for law in LAWS[name])
-        lines.append(f"  const int {name} = {prefix}_needs({numbers}, state, request);")
-    lines += [f"  {part.condition}return {part.call};" for part in parts]
-    lines += ["}"]
+    given_to = [f"(const {kind} *){name}" for name in RECORDS[:4]]
+    given_to += [f"{prefix}_{name}" for name in extra]
+    given_to += [f"({kind} *){name}" for name in ("next", "output", "verdict")]
+    lines += [f"static {function.signature};\n", function.definition]
+    lines += [signature, "{", f"  return {prefix}_equations({', '.join(given_to)});", "}"]
     source.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return source, header
-
-
-def _laws_beside_gravity(traced: Traced) -> list[str]:
-    return [name for name in LAWS if getattr(traced, name)]
-
-
-class _Part:
-    """The C function of a period that computes some of the laws of ``whole``."""
-
-    def __init__(self, period: Period, whole: Traced, prefix: str, precision: str) -> None:
-        kind, _, _ = PRECISIONS[precision]
-        program = period.kernel.program
-        laws = _laws_beside_gravity(period.traced)
-        self.about = f"{' and '.join(['gravity', *laws])}: {program.operations}."
-        name = "_".join([prefix, "gravity", *laws])
-        self.function: CFunction = emit_c(lower(program, "c"), name=name, precision=precision)
-        if self.function.workspace:
-            raise ArgumentError(
-                f"the period of {period.model.name!r} needs more memory than the stack has; valid: "
-                "arms of fewer joints"
-            )
-        extra = [port.name for port in program.inputs if port.name not in RECORDS]
-        self.model_inputs = dict(zip(extra, period.model_inputs, strict=True))
-        arguments = [f"(const {kind} *){one}" for one in RECORDS[:4]]
-        arguments += [f"{prefix}_{one}" for one in extra]
-        arguments += [f"({kind} *){one}" for one in ("next", "output", "verdict")]
-        self.call = f"{name}({', '.join(arguments)})"
-        absent = [f"!{law}" for law in _laws_beside_gravity(whole) if law not in laws]
-        self.condition = f"if ({' && '.join(absent)}) " if absent else ""
-        """Condition under which it suffices, unless a smaller part does; empty with all laws."""
 
 
 def _struct(layout: Layout[Any], name: str, prefix: str, kind: str) -> str:
@@ -225,22 +181,10 @@ def _comment(text: str) -> str:
 
 ABOUT = """One control period of {name!r} under guard, written by mbs_dynamics.
 A period is a function of numbers: it allocates nothing, keeps no state, and takes the same time \
-under the same laws. It computes those that are in force, requested or fading; a law begins with \
-the present state as its reference. Without a law of the link, `pose` stays as it is. Records hold \
-numbers alone; conditions are 1 or 0, and numbers that are not known NaN. Times are those of one \
-steady clock, in s. `next` must not be `state`. Returns 0. Operations:
-{operations}"""
-
-NEEDS = """\
-/* Whether one of two laws is in force, fading, or requested. */
-static int {prefix}_needs({kind} one, {kind} other, const {prefix}_State *state,
-    const {prefix}_Request *request)
-{{
-  return state->law == one || state->law == other
-    || state->law_before == one || state->law_before == other
-    || request->law == one || request->law == other;
-}}
-"""
+under the same laws: those that are in force or fade out. A law begins with the present state as \
+its reference. Without a law of the link, `pose` stays as it is. Records hold numbers alone; \
+conditions are 1 or 0, and numbers that are not known NaN. Times are those of one steady clock, in \
+s. `next` must not be `state`. Returns 0. Operations with all laws: {operations}."""
 
 HEADER = """\
 {about}

@@ -16,18 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import abs, equal, less, max, min, select
+from mbs_dynamics.compiler import abs, equal, less, select
 from mbs_dynamics.control.period import laws, references
-from mbs_dynamics.control.period.logic import (
-    any_of,
-    clipped,
-    holds,
-    is_one_of,
-    largest,
-)
-from mbs_dynamics.control.period.measurement import Measured, whole_turns
+from mbs_dynamics.control.period.logic import any_of, clipped, holds, is_one_of, largest, max, min
+from mbs_dynamics.control.period.measurement import Measured, springs_act, whole_turns
 from mbs_dynamics.control.period.ramps import ramped
 from mbs_dynamics.control.period.records import NEVER, Request, Sample, Settings, State
+from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
@@ -60,27 +55,18 @@ class Traced(NamedTuple):
         of_joints = laws.OF_JOINTS if self.joints else ()
         return (laws.FLOAT, *of_joints, *(laws.OF_LINKS if self.link else ()))
 
-    @property
-    def parts(self) -> tuple[Traced, ...]:
-        """The laws of smaller periods and of this one: none, one, and all, the smallest first.
-
-        A period commands the same torques as this one if it computes the law in force, the law
-        before it and the requested law. A law that is left out begins with the present state as its
-        reference when it takes over.
-        """
-        return tuple(
-            self._replace(joints=joints, link=link)
-            for link in sorted({"", self.link})
-            for joints in sorted({False, self.joints})
-        )
-
 
 GRAVITY_ALONE = Traced()
 """No law but gravity compensation."""
 
 
 def is_sound(law: Any, r: Request, traced: Traced) -> Any:
-    """Return the condition that a requested motion consists of finite numbers and a valid pose."""
+    """Return the condition that a requested motion consists of finite numbers and a valid pose.
+
+    It matters only to laws that follow it.
+    """
+    if not (traced.joints or traced.link):
+        return np.True_
     numbers = [*r.target, *r.target_qd, r.motion, r.pace]
     trajectory = [*r.segment.ravel(), r.segment_at, r.duration, r.delay]
     plays = equal(r.follows, references.TRAJECTORY)
@@ -91,7 +77,7 @@ def is_sound(law: Any, r: Request, traced: Traced) -> Any:
         right = less(0.0, R[:, 0] @ np.cross(R[:, 1], R[:, 2])) & less(off, SKEW)
         poses = is_one_of(law, laws.OF_LINKS) & less(0.0, r.follows)
         sound = sound & (~poses | (right & less(_size(r.target_pose[:, 3]), NEVER)))
-    return sound
+    return sound | equal(law, laws.FLOAT)
 
 
 def _size(numbers: Sequence[Any]) -> Any:
@@ -104,6 +90,7 @@ def with_law(
     p: Settings,
     m: Measured,
     traced: Traced,
+    turns: Any,
     was_engaged: Any,
     engaged: Any,
     floating: Any,
@@ -112,6 +99,7 @@ def with_law(
 ) -> tuple[State, Any, Any]:
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
+    ``turns`` (n,) tells which joints turn without limits.
     ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
     and ``floating`` whether the arm floats since a collision, independent of the request.
     The conditions are that the reference begins at the present state, and that a motion begins.
@@ -120,7 +108,7 @@ def with_law(
     blends = less(now - s.law_at, p.switch_time) & acts
     wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
     wanted = select(floating, laws.FLOAT, wanted)
-    at_once = ~acts | floating | holds(r.at_once)
+    at_once = ~acts | floating
     changes = (~equal(wanted, s.law) | (floating & blends)) & (at_once | ~blends)
     fades = changes & ~at_once
     new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))
@@ -151,7 +139,7 @@ def with_law(
         fading_qd=select(fades, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
-        shift=select(moves, whole_turns(m.q - r.target, p.turning), s.shift),
+        shift=select(moves, whole_turns(m.q - r.target, turns), s.shift),
         obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),
@@ -160,6 +148,12 @@ def with_law(
         link_waits_since=select(moves | begins, math.inf, s.link_waits_since),
     )
     return after, begins, moves
+
+
+def chosen(condition: Any, one: State, other: State) -> State:
+    """Return one of two states."""
+    pairs = zip(one, other, strict=True)
+    return State(*[x if x is y else select(condition, x, y) for x, y in pairs])
 
 
 def floats(s: State, x: Sample, p: Settings) -> Any:
@@ -207,24 +201,24 @@ def law_torques(
     share = clipped((x.now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
     gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
-    if not traced.link:
-        s = _without_link(s, p)
-    controlled, lead = 1.0, p.own_lead
+    lead, controlled = p.own_lead, 1.0
     if not (traced.joints or traced.link):
-        present = _at_present(s, p, arm)
-        return present._replace(stiffness_share=controlled, lead=lead), torques
+        s = _at_present(_without_link(s, p), p, arm)
+        return s._replace(stiffness_share=controlled, lead=lead), torques
     obeys = holds(s.obeys) & is_sound(s.law, r, traced)
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
-    s = _with_joints(s, motion, p, arm, begins, x.now, dt)
+    following = _with_joints(s, motion, p, arm, begins, x.now, dt)
+    s = chosen(springs_act(s), following, _at_present(s, p, arm))
     if traced.joints:
         in_force = equal(s.law, laws.JOINT)
+        acts_here = in_force | equal(s.law_before, laws.JOINT)
         result = laws.joint_impedance(
             arm.tree,
             arm.inertia,
             laws.Springs(s.joint_stiffness, s.joint_ratio, _most(p.joint_fastest, gap)),
-            p.linear,
+            np.array(sliding(arm.tree.model), dtype=float),
             (arm.q, arm.qd),
             (
                 select(in_force, s.reference, s.fading),
@@ -234,14 +228,20 @@ def law_torques(
             arm.representation,
         )
         weight = _weight(s, (laws.JOINT,), share)
-        torques = torques + _weighted(weight, result.torques)
-        lead = select(in_force, result.lead, lead)
-        controlled = select(less(0.0, weight), result.share, 1.0)
-    if traced.link:
-        s, torques, soft = _with_link(
-            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, dt
-        )
-        controlled = min(controlled, soft)
+        torques = torques + select(acts_here, _weighted(weight, result.torques), 0.0)
+        lead = select(acts_here, select(in_force, result.lead, lead), lead)
+        soft = select(less(0.0, weight), result.share, 1.0)
+        controlled = select(acts_here, soft, controlled)
+    without_link = _without_link(s, p)
+    if not traced.link:
+        return without_link._replace(stiffness_share=controlled, lead=lead), torques
+    acts_here = of_link | is_one_of(s.law_before, laws.OF_LINKS)
+    following, added, soft = _with_link(
+        s, x, r, p, arm, traced.link, obeys, begins, moves, share, gap, dt
+    )
+    s = chosen(acts_here, following, without_link)
+    controlled = select(acts_here, min(controlled, soft), controlled)
+    torques = torques + select(acts_here, added, 0.0)
     return s._replace(stiffness_share=controlled, lead=lead), torques
 
 
@@ -331,15 +331,11 @@ def _with_link(
     obeys: Any,
     begins: Any,
     moves: Any,
-    torques: Any,
     share: Any,
     gap: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
-    """Return the state with the reference of the link, all torques (n,), and a share of stiffness.
-
-    ``torques`` (n,) are those of other laws.
-    """
+    """Return the state with the reference of the link, torques (n,), and a share of stiffness."""
     q, qd, now = arm.q, arm.qd, x.now
     in_force, fades = is_one_of(s.law, laws.OF_LINKS), is_one_of(s.law_before, laws.OF_LINKS)
     C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
@@ -397,6 +393,6 @@ def _with_link(
             rotation=angle,
             link_lead=select(impedance, result.lead, p.own_link_lead),
         ),
-        torques + limited,
+        limited,
         select(less(0.0, weights[0]), result.share, 1.0),
     )

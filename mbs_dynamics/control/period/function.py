@@ -12,7 +12,6 @@ limit the command.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
+from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, select
 from mbs_dynamics.control.period import (
     checks,
     collisions,
@@ -43,7 +42,7 @@ from mbs_dynamics.control.period.following import (
     with_law,
 )
 from mbs_dynamics.control.period.laws import Inertia
-from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, least
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, holds, max
 from mbs_dynamics.control.period.records import (
     NEVER,
     Layout,
@@ -54,9 +53,9 @@ from mbs_dynamics.control.period.records import (
     Settings,
     State,
     Verdict,
-    silence,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
+from mbs_dynamics.control.turns import turning
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.representation import AUTO
@@ -118,7 +117,7 @@ class Period:
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
             reported = {"stamp": one, "received": one, "reported": one, "q": q, "qd": zero}
-            x = self.sample.packed(silence(n)._replace(now=1.0, **reported))
+            x = self.sample.packed(Sample(now=1.0, **reported))
             r = np.zeros(self.request.size)
             r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)
@@ -166,12 +165,18 @@ def period(
     elsewhere = holds(r.holds)
 
     # reports, and parameters in force
-    m = measurement.measured(s, x, p, engaged)
-    new_loads = ramps.loads_change(s, p)
+    turns = np.array(turning(tree.model))
+    m = measurement.measured(s, x, p, turns, engaged)
+    new_loads = ramps.changes(p.loads, s.loads)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
-    arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
-    candidate = select(holds(s.doubted), s.trusted, m.q)
-    g = gravity_torques(arm, s, candidate, representation)
+    arm = Tree(tree.model, p.gravity, p.loads, tree.armature, tree.placements)
+    here = select(holds(s.doubted), s.trusted, m.q)
+    on_drives = ~engaged & equal(s.hold, 1.0)
+    at = select(on_drives, s.held, here)
+    g = gravity_torques(arm, s, at, representation)
+    s = ramps.with_environment(s, p, g, now, dt, at_rest)
+    g = g + s.lag
+    M = mbs.mass_matrix(arm, at, representation=representation)
     step = max(m.elapsed, 0.0)
     share = select(less(0.0, p.filter) & ~m.restarts, step / (p.filter + step), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
@@ -181,9 +186,7 @@ def period(
     hit = collisions.Hit(np.full(n, np.False_), np.zeros(n), np.zeros(n))
     if traced.collisions:
         watched, elapsed = less(p.impact_threshold, NEVER), select(m.heard, m.advance, 0.0)
-        momentum, rate = mbs.generalized_momentum(
-            arm, candidate, smooth, representation=representation
-        )
+        momentum, rate = mbs.generalized_momentum(arm, here, smooth, representation=representation)
         rate = rate + m.effort + collisions.resistance(tree.model, smooth)
         s = collisions.with_contact(s, watched, elapsed, momentum, rate)
         hit = collisions.hit(s, p, engaged)
@@ -193,32 +196,30 @@ def period(
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     exerted = select(measures, m.effort, command.expected(s, p, s.command, m.q, m.qd))
     x = x._replace(floats=1.0 * floats(s, x, p))
-    after, speed = checks.watched(s, x, p, m, engaged, elsewhere)
+    after = checks.watched(s, x, p, m, engaged, elsewhere)
     after, opposes = evidence.with_evidence(after, x, p, m, g, exerted, engaged, elsewhere, dt)
-    finite = all_of(less(abs(g), NEVER) | isnan(candidate))
+    finite = all_of(less(abs(g), NEVER) | isnan(at))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(law_fails, 0.0, x.law))
     floating = collisions.floats(s, p) if traced.collisions else np.False_
     x = x._replace(law=select(floating, collisions.yielding(s, p, smooth, now), x.law))
     sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, after, speed, opposes, hit, engaged, pause, stood, g, law_fails, finite,
+        s, x, r, p, m, after, opposes, hit, engaged, pause, stood, g, law_fails, finite,
         sound,
     )  # fmt: skip
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
-    allowed = checks.allowed(fails)
 
     # the mode
-    events = transitions.Events(
-        fails=less(0.0, code),
-        allowed=allowed,
-        action=r.action,
-        ramped=equal(s.share, 1.0),
-        arrived=holds(s.arrived),
-        acts=~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
-    )
-    mode = transitions.moved(s.mode, events)
+    conditions = {
+        "fails": less(0.0, code),
+        "allowed": checks.allowed(fails),
+        "ramped": equal(s.share, 1.0),
+        "arrived": holds(s.arrived),
+        "torques act": ~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
+    }
+    mode = transitions.moved(s.mode, r.action, conditions)
     entered = ~equal(mode, s.mode)
     stops = entered & engaged & equal(mode, transitions.STOPPING)
     lets_go = entered & ~engaged & equal(mode, transitions.STOPPING)
@@ -241,7 +242,7 @@ def period(
     known = ~command.any_unknown(m.q)
     follows = known & ~doubted
     q = select(follows, m.q, s.trusted)
-    g = select(follows | holds(s.doubted), g, s.g)
+    g = select(follows | holds(s.doubted) | on_drives, g, s.g)
 
     # the state so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
@@ -294,9 +295,8 @@ def period(
     # the law in force, and its reference
     floating = floating & ~forgets
     s, begins, moves = with_law(
-        s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
+        s, r, p, m, traced, turns, engaged, transitions.is_engaged(mode), floating, now, dt
     )
-    M = mbs.mass_matrix(arm, q, representation=representation)
     present = Arm(arm, Inertia.of(M, p.commanded), q, smooth, representation)
     s, law = law_torques(s, x, r, p, present, traced, begins, moves, dt)
     broken = ~all_of(less(abs(law), NEVER))
@@ -308,43 +308,21 @@ def period(
     s = command.with_slip(s, x, p, q, entered | begins_hold)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     t = torques(s, x, p, M, q, smooth, g, law, acts)
-    g_held = gravity_torques(arm, s, s.held, representation)
-    s, torque, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
+    s, torque, released, ends = command.wanted(s, x, r, p, t, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
     behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
     s = command.remembered(s, r, p, limited, arrived, behind, now)
-    fresh_for = least(p.timeout - (now - s.received))
-    return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
+    return s, command.output(s, p), checks.verdict(rows)
 
 
 def initial(p: Settings) -> State:
     """Return the state of an arm before its first report, with the settings in force."""
-    unknown = dict.fromkeys(State._fields, 0.0)
-    nan = (
-        "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
-        "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
-        "played", "momentum", "momentum_rate", "residual", "sustained", "drift", "trend",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(nan, math.nan)
-    unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
-    past = (
-        "loads_end", "gains_end", "settling", "springs_end", "halting", "law_at", "yields_until",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(past, -math.inf)
-    forever = (
-        "unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since",
-        "waits_since", "link_waits_since",
-    )  # fmt: skip
-    unknown |= dict.fromkeys(forever, math.inf)
-    unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
-    low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
-    return State(**unknown)._replace(
+    return State(
         **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
-        pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
-        gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
+        lead=p.own_lead, link_lead=p.own_link_lead, gravity=p.gravity, loads=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
-        spring_low=low, spring_high=high,
+        spring_low=p.spring_low + p.zone, spring_high=p.spring_high - p.zone,
     )  # fmt: skip

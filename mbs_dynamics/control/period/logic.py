@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler import equal, less, max, min, select
+from mbs_dynamics.compiler import equal, less, select
+
+
+def min(a: Any, b: Any) -> Any:
+    """Return the lesser of two numbers; ``b`` if one of them is NaN.
+
+    It is one instruction. The function of the compiler, which returns NaN then, takes five.
+    """
+    return select(less(a, b), a, b)
+
+
+def max(a: Any, b: Any) -> Any:
+    """Return the greater of two numbers; ``b`` if one of them is NaN."""
+    return select(less(b, a), a, b)
 
 
 def holds(x: Any) -> Any:
@@ -45,7 +58,7 @@ def least(values: Any) -> Any:
 
 def clipped(x: Any, low: Any, high: Any) -> Any:
     """Return numbers between limits; a NaN remains one."""
-    return max(low, min(x, high))
+    return max(low, min(high, x))
 
 
 def count_if(condition: Any, count: Any) -> Any:
@@ -56,11 +69,10 @@ def count_if(condition: Any, count: Any) -> Any:
 def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:
     """Return the first of the joints (n,) whose condition holds, its value and limit.
 
-    NaN where none does.
+    If none does, the joint is NaN, and the others are those of the last one.
     """
-    found: tuple[Any, Any, Any] = (np.nan, np.nan, np.nan)
+    joint, value, limit = np.nan, values[-1], limits[-1]
     for k in reversed(range(len(fails))):
-        fails_here, row = fails[k], (float(k), values[k], limits[k])
-        joint, value, limit = (select(fails_here, x, y) for x, y in zip(row, found, strict=True))
-        found = joint, value, limit
-    return found
+        joint = select(fails[k], float(k), joint)
+        value, limit = select(fails[k], values[k], value), select(fails[k], limits[k], limit)
+    return joint, value, limit

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, round, select
 from mbs_dynamics.control.period.laws import FLOAT
-from mbs_dynamics.control.period.logic import any_of, clipped, holds, largest
+from mbs_dynamics.control.period.logic import any_of, clipped, holds, largest, max, min
 from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.control.period.transitions import ON
 
@@ -71,8 +71,8 @@ def jumps(moved: Any, elapsed: Any, fastest: Any) -> Any:
 
 
 def whole_turns(angle: Any, turning: Any) -> Any:
-    """Return the whole turns in rad that are nearest to angles of joints without limits, else 0."""
-    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0)
+    """Return the whole turns in rad that are nearest to angles of joints that turn, else 0."""
+    return select(turning & ~isnan(angle), TURN * round(angle / TURN), 0.0)
 
 
 def springs_act(s: State) -> Any:
@@ -80,10 +80,13 @@ def springs_act(s: State) -> Any:
     return ~(equal(s.law, FLOAT) & equal(s.law_before, FLOAT))
 
 
-def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
-    """Return the states of the joints after the reports of a sample; ``engaged``: torques act."""
+def measured(s: State, x: Sample, p: Settings, turns: Any, engaged: Any) -> Measured:
+    """Return the states of the joints after the reports of a sample.
+
+    ``turns`` (n,) tells which joints turn without limits; ``engaged``: torques act.
+    """
     first = isnan(s.stamp)
-    turned = whole_turns(s.q - x.q, p.turning)
+    turned = whole_turns(s.q - x.q, turns)
     q = x.q + turned
     elapsed = x.stamp - s.stamp
     moved = q - s.q
@@ -92,7 +95,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
 
     silent = less_equal(p.timeout, x.now - s.received)
     apart = q - s.suspect
-    apart = apart - whole_turns(apart, p.turning)
+    apart = apart - whole_turns(apart, turns)
     stays = less(abs(apart), abs(moved))  # it could have moved as far by now, but has jumped
     jumped = ~first & (jumps(moved, elapsed, p.fastest) | stays)
     harmless = ~engaged & (less_equal(p.timeout, elapsed) | silent)  # nothing moves by it

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Linear ramps of gravity, loads and gains to their set values.
+"""Linear ramps of gravity torques and gains to their set values.
 
 Values depend on state and time alone, so that settings take effect in every mode.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mbs_dynamics.compiler import equal, isnan, less, max, min, select
-from mbs_dynamics.control.period.logic import any_of
-from mbs_dynamics.control.period.records import Settings, State
+import numpy as np
+
+from mbs_dynamics.compiler import abs, equal, isnan, less, select
+from mbs_dynamics.control.period.logic import all_of, max, min
+from mbs_dynamics.control.period.records import NEVER, Settings, State
 
 
 def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
@@ -24,46 +26,52 @@ def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
     return select(equal(share, 1.0), goal, value + share * (goal - value))
 
 
-def loads_change(s: State, p: Settings) -> Any:
-    """Return the condition that other loads are set."""
-    return any_of(~equal(p.loads.ravel(), s.loads_goal.ravel())) if p.loads.size else False
+def changes(given: Any, before: Any) -> Any:
+    """Return the condition that other numbers are set than before."""
+    return ~all_of(equal(given.ravel(), before.ravel())) if given.size else np.False_
+
+
+def with_environment(s: State, p: Settings, g: Any, now: Any, dt: Any, at_rest: Any) -> State:
+    """Return the state with gravity and loads as they are set.
+
+    ``g`` (n,) are their torques. They act at once while the arm is at rest.
+    """
+    new_loads, new_gravity = changes(p.loads, s.loads), changes(p.gravity, s.gravity)
+    time = max(select(new_loads, p.loads_time, 0.0), select(new_gravity, p.gravity_time, 0.0))
+    lag = ramped(s.lag, 0.0, s.lag_end, now, dt)
+    lag = select(less(0.0, time), s.g - g, lag)
+    acts = less(abs(lag), NEVER) & ~at_rest
+    return s._replace(
+        gravity=p.gravity,
+        loads=p.loads,
+        lag=select(acts, lag, 0.0),
+        lag_end=select(at_rest, now, select(less(0.0, time), now + time, s.lag_end)),
+    )
 
 
 def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:
-    """Return the state with gravity, loads and gains in force now.
+    """Return the state with the gains in force now.
 
     They change at once while the arm is at rest. ``q`` (n,) are its positions; a limit spring does
     not move past them.
     """
-    new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
-    new_loads = loads_change(s, p)
-    new_gains = ~equal(p.zone, s.zone_goal) | any_of(
-        ~equal(p.scale, s.scale_goal)
-        | ~equal(p.damping, s.damping_goal)
-        | ~equal(p.friction, s.friction_goal)
+    new_gains = ~(
+        equal(p.zone, s.zone_goal)
+        & all_of(equal(p.scale, s.scale_goal))
+        & all_of(equal(p.damping, s.damping_goal))
+        & all_of(equal(p.friction, s.friction_goal))
     )
-    gains_time = select(at_rest, 0.0, p.ramp_out)
-
-    def end(changes: Any, time: Any, before: Any) -> Any:
-        """Return when a ramp ends: after a time in s from a change on, or now at rest."""
-        return select(changes, now + time, select(at_rest, now, before))
-
-    gravity_end = end(new_gravity, select(at_rest, 0.0, p.gravity_time), s.gravity_end)
-    loads_end = end(new_loads, select(at_rest, 0.0, p.loads_time), s.loads_end)
-    gains_end = end(new_gains, gains_time, s.gains_end)
-    zone = ramped(s.zone, p.zone, gains_end, now, dt)
+    end = select(at_rest, now, select(new_gains, now + p.ramp_out, s.gains_end))
+    zone = ramped(s.zone, p.zone, end, now, dt)
     width = min(zone, 0.25 * (p.spring_high - p.spring_low))
     low, high = p.spring_low + width, p.spring_high - width
     low_q = select(isnan(q), s.spring_low, q)
     high_q = select(isnan(q), s.spring_high, q)
-    ends = {"gravity": gravity_end, "loads": loads_end}
-    ends |= dict.fromkeys(("scale", "damping", "friction", "zone"), gains_end)
+    gains = ("scale", "damping", "friction", "zone")
     return s._replace(
-        **{x: ramped(getattr(s, x), getattr(p, x), at, now, dt) for x, at in ends.items()},
-        **{f"{x}_goal": getattr(p, x) for x in ends},
-        gravity_end=gravity_end,
-        loads_end=loads_end,
-        gains_end=gains_end,
+        **{x: ramped(getattr(s, x), getattr(p, x), end, now, dt) for x in gains},
+        **{f"{x}_goal": getattr(p, x) for x in gains},
+        gains_end=end,
         spring_low=min(low, max(s.spring_low, low_q)),
         spring_high=max(high, min(s.spring_high, high_q)),
     )

@@ -41,328 +41,313 @@ PerCheck = Annotated[Any, ("checks",)]
 
 
 class State(NamedTuple):
-    """The numbers that one period passes to the next."""
+    """The numbers that one period passes to the next.
 
-    now: Number
+    The values here are those of an arm of which nothing is known; ``initial`` in ``function.py``
+    adds what is set.
+    """
+
+    now: Number = math.nan
     """Time of the latest period that was sent; NaN before the first."""
-    stood: Number
+    stood: Number = 0.0
     """Number of successive periods, up to now, in which the time did not advance."""
-    mode: Number
+    mode: Number = 0.0
     """One of the modes in ``transitions.py``."""
-    since: Number
+    since: Number = 0.0
     """When the mode was entered."""
 
-    fault: Number
+    fault: Number = 0.0
     """Number of the check that failed, from 1; 0: none, -1: an external reason."""
-    fault_joint: Number
-    fault_value: Number
-    fault_limit: Number
-    doubt: Number
+    fault_joint: Number = math.nan
+    fault_value: Number = math.nan
+    fault_limit: Number = math.nan
+    doubt: Number = 0.0
     """Number of the quantity that the fault makes unreliable: a doubt in ``checks.py``."""
 
-    stamp: PerJoint
+    stamp: PerJoint = math.nan
     """When the latest accepted state was measured, by the clock of the measurements."""
-    received: PerJoint
+    received: PerJoint = -math.inf
     """When it was received; -inf before the first."""
-    interval: PerJoint
+    interval: PerJoint = 0.0
     """Mean time between two states; 0 before two have come."""
-    stamp_interval: PerJoint
+    stamp_interval: PerJoint = 0.0
     """Usual time between two states by their stamps; 0 before two have come."""
-    q: PerJoint
+    q: PerJoint = math.nan
     """The latest accepted positions in rad or m, unwrapped."""
-    turned: PerJoint
+    turned: PerJoint = 0.0
     """Whole turns in rad that were added to the reported angles to obtain ``q``."""
-    qd: PerJoint
+    qd: PerJoint = math.nan
     """The latest accepted velocities in rad/s or m/s."""
-    effort: PerJoint
+    effort: PerJoint = math.nan
     """The latest measured efforts in N m or N."""
-    refused: PerJoint
+    refused: PerJoint = 0.0
     """Reason why the latest report was refused, from ``measurement.py``; 0: none."""
-    refused_by: PerJoint
+    refused_by: PerJoint = 0.0
     """Amount that led to the refusal: a jump in rad or m, or a time in s."""
-    suspect: PerJoint
+    suspect: PerJoint = math.nan
     """Position in rad or m that was refused as a jump, until a report contradicts it; NaN: none."""
-    suspect_stamp: PerJoint
+    suspect_stamp: PerJoint = math.nan
     """Stamp of that report in s."""
-    doubted: Number
+    doubted: Number = 0.0
     """1 from a fault of measured states until drives hold the arm or it has no torque. Meanwhile
     torques are those of ``trusted``."""
-    rates_doubted: Number
+    rates_doubted: Number = 0.0
     """1 from a fault of measured velocities until then. Meanwhile nothing is damped."""
-    trusted: PerJoint
+    trusted: PerJoint = math.nan
     """Positions in rad or m from which torques are computed: the latest that were not doubted."""
-    g: PerJoint
-    """Gravity torques at ``trusted`` times ``scale``, in N m or N."""
-    smooth: PerJoint
+    g: PerJoint = math.nan
+    """Gravity torques in N m or N at ``trusted``, or at ``held`` while drives hold the arm: times
+    ``scale``, plus ``lag``."""
+    smooth: PerJoint = 0.0
     """Low-pass filtered velocities for damping, in rad/s or m/s."""
 
-    slow_q: PerJoint
+    slow_q: PerJoint = 0.0
     """Low-pass filtered positions in rad or m. The distance of a position from them, divided by the
     time constant, is the mean speed that is compared with ``mean_qd``."""
-    mean_qd: PerJoint
+    mean_qd: PerJoint = 0.0
     """Reported velocities in rad/s or m/s behind the same low-pass filter."""
-    changed_at: PerJoint
+    changed_at: PerJoint = 0.0
     """Stamp of the latest state in which the values of a joint changed."""
-    lively: PerJoint
+    lively: PerJoint = 0.0
     """Number of successive states at rest in which noise changed the values."""
-    lively_since: PerJoint
-    """Stamp of the first of them."""
-    reversals: PerJoint
+    reversals: PerJoint = 0.0
     """Number of these states in which the change had the opposite sign of the change before."""
-    noisy: PerJoint
+    noisy: PerJoint = 0.0
     """1 if noise changes the values of a joint in every state at rest, so that constant values mean
     a frozen encoder."""
-    change: PerJoint
+    change: PerJoint = math.nan
     """Latest change of the position in rad or m."""
-    change_qd: PerJoint
+    change_qd: PerJoint = math.nan
     """Latest change of the velocity in rad/s or m/s."""
-    asked: LatestPerJoint
+    asked: LatestPerJoint = 0.0
     """Efforts in N m or N expected from each of the latest commands, the newest first."""
-    asked_count: Number
+    asked_count: Number = 0.0
     """Number of commands since torques were enabled."""
-    deviations: PerJoint
+    deviations: PerJoint = 0.0
     """Weighted number of successive states whose efforts deviate from the expected ones."""
-    unknown_since: Number
+    unknown_since: Number = math.inf
     """Time in s at which efforts became unknown; +inf while they are known."""
-    saturated_since: PerJoint
+    saturated_since: PerJoint = math.inf
     """Time in s at which the command reached its effort limit; +inf while it is below."""
 
-    momentum: PerJoint
+    momentum: PerJoint = math.nan
     """Generalised momentum of the latest state, in N m s or N s."""
-    momentum_rate: PerJoint
+    momentum_rate: PerJoint = math.nan
     """Rate of the momentum that the model predicts without external torques, in N m or N."""
-    residual: PerJoint
+    residual: PerJoint = math.nan
     """External torques estimated by the momentum observer, in N m or N; NaN: unknown."""
-    sustained: PerJoint
+    sustained: PerJoint = math.nan
     """``residual`` behind a low-pass filter."""
-    drift: PerJoint
+    drift: PerJoint = math.nan
     """Slow part of ``sustained``, which the first high-pass filter removes, in N m or N."""
-    trend: PerJoint
+    trend: PerJoint = math.nan
     """Slow part of the rest, which the second high-pass filter removes, in N m or N."""
-    contact_time: Number
+    contact_time: Number = 0.0
     """Time in s since which external torques have been known without a gap."""
-    collided: Number
+    collided: Number = -1.0
     """Joint of the latest collision since torques were enabled; -1: none."""
-    yields_until: Number
+    yields_until: Number = -math.inf
     """Time in s until which the arm yields to the contact."""
 
-    gravity: Vector
-    """Gravity in force, in m/s^2, in the axes of the root."""
-    gravity_goal: Vector
-    gravity_end: Number
-    """Time in s at which gravity reaches its goal. Loads and gains below change likewise."""
-    loads: PerLoad
-    """Inertial parameters of the loads in force, of each body."""
-    loads_goal: PerLoad
-    loads_end: Number
-    scale: PerJoint
+    gravity: Vector = 0.0
+    """Gravity as it was set, in m/s^2, in the axes of the root."""
+    loads: PerLoad = 0.0
+    """Inertial parameters of the loads of each body, as they were set."""
+    lag: PerJoint = 0.0
+    """Part of ``g`` in N m or N by which it does not yet follow changes of gravity and loads."""
+    lag_end: Number = -math.inf
+    """Time in s at which it has decayed."""
+    scale: PerJoint = 0.0
     """Share of the gravity torques in force."""
-    damping: PerJoint
+    damping: PerJoint = 0.0
     """In N m s/rad or N s/m, in force."""
-    friction: PerJoint
+    friction: PerJoint = 0.0
     """Coulomb friction that is compensated, in N m or N, in force."""
-    zone: Number
+    zone: Number = 0.0
     """Length of the limit springs in force, in rad or m."""
-    scale_goal: PerJoint
-    damping_goal: PerJoint
-    friction_goal: PerJoint
-    zone_goal: Number
-    gains_end: Number
-    settling: Number
+    scale_goal: PerJoint = 0.0
+    damping_goal: PerJoint = 0.0
+    friction_goal: PerJoint = 0.0
+    zone_goal: Number = 0.0
+    gains_end: Number = -math.inf
+    settling: Number = -math.inf
     """Time in s at which the extra damping of an arm that comes to rest ends."""
-    spring_low: PerJoint
+    spring_low: PerJoint = 0.0
     """Position in rad or m at which the lower limit spring begins. For a joint that was enabled
     further out, it begins there, and moves inward with the joint."""
-    spring_high: PerJoint
+    spring_high: PerJoint = 0.0
 
-    command: PerJoint
+    command: PerJoint = 0.0
     """The latest torques in N m or N."""
-    carried: PerJoint
+    carried: PerJoint = 0.0
     """Ramped gravity torques in N m or N of the latest period with enabled torques, without
     laws, damping, friction compensation and springs. ``on_fault: hold_torque`` keeps them."""
-    commanded_at: Number
+    commanded_at: Number = math.nan
     """Time in s at which the latest command was sent."""
-    start: PerJoint
+    start: PerJoint = 0.0
     """Torques in N m or N at which the ramp to gravity torques began."""
-    share: Number
+    share: Number = 0.0
     """Share of the gravity torques that has ramped in, 0 to 1."""
-    hold: Number
+    hold: Number = 0.0
     """Share of the gains of the drives' position loops, 0 to 1."""
-    held: PerJoint
+    held: PerJoint = math.nan
     """Positions in rad or m that the drives hold."""
-    slipped: Number
+    slipped: Number = -1.0
     """Index of a joint whose drive does not hold it; -1: none."""
-    switched_at: Number
+    switched_at: Number = -math.inf
     """Time in s at which drives or another controller last began or ended to control positions."""
-    held_elsewhere: Number
+    held_elsewhere: Number = 0.0
     """Whether another controller holds the arm."""
-    lets_go: Number
+    lets_go: Number = 0.0
     """1 if torques that a fault has kept are to ramp out."""
-    behind: Number
+    behind: Number = 0.0
     """1 while the rate limit keeps the command from the wanted torques."""
-    arrived: Number
+    arrived: Number = 0.0
     """1 once the command of a stop or a release has reached its final torques."""
 
-    weighing: Number
+    weighing: Number = 0.0
     """1 while the motion of the arm is judged as evidence for the sign of the torques."""
-    proven: Number
+    proven: Number = 0.0
     """1 once this evidence has shown that the torques are right."""
-    verified: Number
+    verified: Number = 0.0
     """1 if measured efforts or an earlier proof verified the torques when they were enabled."""
-    opposed: Number
+    opposed: Number = 0.0
     """Kind of evidence against the torques, from ``evidence.py``; 0: none."""
-    opposed_joint: Number
+    opposed_joint: Number = 0.0
     """Index of the joint that showed it; -1: the whole arm."""
-    opposed_value: Number
+    opposed_value: Number = 0.0
     """Displacement in rad or m, or speed in rad/s or m/s, that showed it."""
-    most_share: Number
+    most_share: Number = 1.0
     """Largest share of the gravity torques that may be commanded, 0 to 1. It grows with the
     evidence."""
-    first_q: PerJoint
+    first_q: PerJoint = 0.0
     """Positions in rad or m at which the collection of evidence began."""
-    lowest_q: PerJoint
+    lowest_q: PerJoint = 0.0
     """Positions in rad or m at which the arm was lowest since then."""
-    lowest: Number
+    lowest: Number = 0.0
     """Mean displacement there in rad or m, weighted by gravity torques; negative: lower."""
-    sinking: Number
+    sinking: Number = 0.0
     """Number of successive states, up to now, in which the arm sinks."""
-    sprung: Number
+    sprung: Number = 0.0
     """1 if drives have held the arm meanwhile: they lift it back, which is no evidence."""
-    whole_at: Number
+    whole_at: Number = math.inf
     """Time in s of the latest state before the full torques held the arm without the drives; +inf:
     not yet."""
-    whole_qd: PerJoint
+    whole_qd: PerJoint = 0.0
     """Velocities in rad/s or m/s at this time."""
-    agreeing: Number
+    agreeing: Number = 0.0
     """Number of successive states in which efforts of holding drives agree with gravity torques."""
-    disagree_since: Number
+    disagree_since: Number = math.inf
     """Time in s at which they began to disagree; +inf while they agree."""
-    alone_since: Number
+    alone_since: Number = math.inf
     """Time in s since which full torques have held the arm without contradiction; +inf: they do
     not."""
 
-    law: Number
+    law: Number = 0.0
     """Law in force, one of the laws in ``laws.py``."""
-    law_before: Number
+    law_before: Number = 0.0
     """Law that is fading out; the law in force if there is none."""
-    law_at: Number
+    law_at: Number = -math.inf
     """Time in s at which the law in force began to take over."""
-    gap: Number
+    gap: Number = 0.0
     """Longest recent time in s between two states, which decays over GAP_MEMORY; 0: not known."""
-    joint_stiffness: PerJoint
+    joint_stiffness: PerJoint = 0.0
     """Gains of the impedance laws in force, see Settings."""
-    joint_ratio: Number
-    link_stiffness: Six
-    link_ratio: Number
-    link_axes: Number
-    posture_frequency: Number
-    joint_stiffness_goal: PerJoint
-    joint_ratio_goal: Number
-    link_stiffness_goal: Six
-    link_ratio_goal: Number
-    link_axes_goal: Number
-    posture_frequency_goal: Number
-    springs_end: Number
+    joint_ratio: Number = 0.0
+    link_stiffness: Six = 0.0
+    link_ratio: Number = 0.0
+    link_axes: Number = 0.0
+    posture_frequency: Number = 0.0
+    joint_stiffness_goal: PerJoint = 0.0
+    joint_ratio_goal: Number = 0.0
+    link_stiffness_goal: Six = 0.0
+    link_ratio_goal: Number = 0.0
+    link_axes_goal: Number = 0.0
+    posture_frequency_goal: Number = 0.0
+    springs_end: Number = -math.inf
     """Time in s at which these gains reach their goals."""
-    broken: Number
+    broken: Number = 0.0
     """1 if torques of the laws were not finite and were left out."""
-    stiffness_share: Number
+    stiffness_share: Number = 1.0
     """Share of the set stiffness that is stable with the recent times between states, 0 to 1."""
 
-    motion: Number
+    motion: Number = 0.0
     """Number of the latest motion, see Request."""
-    motion_at: Number
+    motion_at: Number = 0.0
     """Time in s at which it began."""
-    obeys: Number
+    obeys: Number = 0.0
     """1 if a motion was requested since torques were enabled or a law took over."""
-    shift: PerJoint
+    shift: PerJoint = 0.0
     """Whole turns in rad that are added to targets of joints without limits, to take the shortest
     way."""
-    lead: PerJoint
+    lead: PerJoint = 0.0
     """Distances in rad or m by which the reference may lead the measured joints; NEVER without
     stiffness."""
-    reference: PerJoint
+    reference: PerJoint = 0.0
     """Reference of the joints, or the posture of an arm whose link follows a pose."""
-    reference_qd: PerJoint
-    reference_qdd: PerJoint
-    fading: PerJoint
+    reference_qd: PerJoint = 0.0
+    reference_qdd: PerJoint = 0.0
+    fading: PerJoint = 0.0
     """Reference of the joints for the law that is fading out. It brakes to rest."""
-    fading_qd: PerJoint
-    played: Number
+    fading_qd: PerJoint = 0.0
+    played: Number = math.nan
     """Time in s since the first point of the trajectory that is played; NaN: none."""
-    pace: Number
+    pace: Number = 1.0
     """Playing speed relative to the recorded one, 0 to 1."""
-    ended: Number
+    ended: Number = 0.0
     """1 once the measured arm has arrived at its last point."""
-    waits: PerJoint
+    waits: PerJoint = 0.0
     """1 for joints whose reference pauses until they have caught up."""
-    waits_since: Number
+    waits_since: Number = math.inf
     """Time in s at which a reference paused; +inf: none pauses."""
-    halting: Number
+    halting: Number = -math.inf
     """Time in s until which the posture follows an arm that comes to rest."""
-    pose: Pose
+    pose: Pose = 0.0
     """Reference of the link."""
-    twist: Six
+    twist: Six = 0.0
     """Its angular and linear velocity, in the axes of the root."""
-    link_lead: Six
+    link_lead: Six = 0.0
     """Distances in rad and m by which it may lead the link, along the axes of the stiffness."""
-    link_waits_since: Number
+    link_waits_since: Number = math.inf
     """Time in s at which it paused until the link has caught up; +inf: it does not pause."""
-    rotation: Vector
+    rotation: Vector = 0.0
     """Rotation vector in rad of the latest orientation error. Near half a turn, the next error is
     on the same side."""
 
 
 class Sample(NamedTuple):
-    """The measurements of one period, as they were received. Unmeasured quantities are NaN."""
+    """The measurements of one period, as they were received. Unmeasured quantities are NaN.
 
-    now: Number
+    By default nothing is reported.
+    """
+
+    now: Number = math.nan
     """Time of the period in s."""
-    stamp: PerJoint
+    stamp: PerJoint = math.nan
     """Time of each measurement in s, by the clock of the measurements; NaN: no new report."""
-    received: PerJoint
+    received: PerJoint = math.nan
     """Time in s at which each measurement was received."""
-    reported: PerJoint
+    reported: PerJoint = 0.0
     """1 for joints with a report."""
-    q: PerJoint
+    q: PerJoint = math.nan
     """Positions in rad or m, as reported: angles of joints without limits may be wrapped."""
-    qd: PerJoint
+    qd: PerJoint = math.nan
     """Velocities in rad/s or m/s."""
-    effort: PerJoint
+    effort: PerJoint = math.nan
     """Efforts in N m or N."""
-    error: PerJoint
+    error: PerJoint = 0.0
     """Error codes of drives; 0: none."""
-    temperature: PerJoint
+    temperature: PerJoint = math.nan
     """Temperatures of drives in degrees Celsius."""
-    apart: PerJoint
+    apart: PerJoint = 0.0
     """Difference in rad or m of the positions of two motors of one joint."""
-    law: PerJoint
+    law: PerJoint = 0.0
     """Torques in N m or N, in addition to gravity torques, of a law that is called before the
     period."""
-    floats: Number
+    floats: Number = 1.0
     """1 if that law does not move the arm: its motion is evidence for the gravity torques."""
-    nudge: PerJoint
+    nudge: PerJoint = 0.0
     """Torques in N m or N that are added while the drives hold the arm, to test their signs."""
-
-
-def silence(n: int) -> Sample:
-    """Return a sample of n joints in which nothing is reported; its time is NaN."""
-    zero, unknown = np.zeros(n), np.full(n, math.nan)
-    return Sample(
-        now=math.nan,
-        stamp=unknown,
-        received=unknown,
-        reported=zero,
-        q=unknown,
-        qd=unknown,
-        effort=unknown,
-        error=zero,
-        temperature=unknown,
-        apart=zero,
-        law=zero,
-        floats=1.0,
-        nudge=zero,
-    )
 
 
 REPORTS = (
@@ -376,21 +361,8 @@ def reports_of(stamp: float, received: float, q: Any, qd: Any, effort: Any) -> A
 
     Their drives report neither errors nor temperatures.
     """
-    rows = {
-        "reported": 1.0,
-        "apart": 0.0,
-        "stamp": stamp,
-        "received": received,
-        "q": q,
-        "qd": qd,
-        "effort": effort,
-        "error": 0.0,
-        "temperature": math.nan,
-    }
-    values = np.empty((len(REPORTS), len(q)))
-    for row, name in zip(values, REPORTS, strict=True):
-        row[:] = rows[name]
-    return values
+    measured = Sample(reported=1.0, stamp=stamp, received=received, q=q, qd=qd, effort=effort)
+    return np.array([np.broadcast_to(getattr(measured, name), len(q)) for name in REPORTS])
 
 
 class Request(NamedTuple):
@@ -411,8 +383,6 @@ class Request(NamedTuple):
 
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
-    at_once: Number
-    """1 if it takes over without a blend."""
     motion: Number
     """Number of the motion that is described below. Another number begins another motion; what is
     described under a number from before torques were enabled is not followed."""
@@ -445,8 +415,6 @@ class Settings(NamedTuple):
 
     commanded: PerJoint
     """1 for joints that are commanded."""
-    turning: PerJoint
-    """Whether a joint turns without limits."""
     low: PerJoint
     """Positions in rad or m at which a joint is a fault; NEVER, with a sign, without a limit."""
     high: PerJoint
@@ -479,7 +447,6 @@ class Settings(NamedTuple):
     """Time at the effort limit after which a joint is a fault."""
     effort_check: Number
     """0: off, 1: auto, 2: always."""
-    effort_tolerance: Number
     starts_from_effort: Number
     collides: Number
     """Whether collisions are watched for, which needs efforts."""
@@ -511,10 +478,9 @@ class Settings(NamedTuple):
     """Time constant in s of the filter of velocities for damping."""
     gravity: Vector
     gravity_time: Number
-    """Time in which gravity changes."""
+    """Time in which torques follow a change of gravity, and of loads; 0: at once."""
     loads: PerLoad
     loads_time: Number
-    """Time in which loads change."""
     scale: PerJoint
     damping: PerJoint
     friction: PerJoint
@@ -524,8 +490,6 @@ class Settings(NamedTuple):
     """Time between two states for which a stiffness must be stable; 0: as it is measured."""
     switch_time: Number
     """Time in which a law takes over, and in which gains of a law change."""
-    linear: PerJoint
-    """Whether a joint is prismatic."""
     joint_stiffness: PerJoint
     """Stiffness of the impedance of joints, in N m/rad or N/m."""
     joint_ratio: Number
@@ -574,8 +538,6 @@ class Verdict(NamedTuple):
     """For each check, the first joint that fails it; -1: the arm as a whole, NaN: it passes."""
     value: PerCheck
     limit: PerCheck
-    fresh_for: Number
-    """Time in s until a joint is stale, if nothing is reported."""
 
 
 class Result(NamedTuple):

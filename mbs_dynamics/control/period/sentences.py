@@ -46,7 +46,7 @@ REFUSED = {
 SILENT = "no valid state so far of {joint}"
 """Sentence of the check "stale" for a joint that has not reported yet."""
 
-FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids and check.kind != "latched")
+FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids)
 
 
 def sentence(
@@ -71,8 +71,7 @@ def sentence(
 def problems(v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = ()) -> list[str]:
     """Return the findings of failed checks of these kinds, in words.
 
-    By default these are all checks that forbid enabling, except "latched", whose fault the caller
-    can name. ``names`` are those of the joints.
+    By default these are all checks that forbid enabling. ``names`` are those of the joints.
     """
     kinds = kinds or FORBIDDING
     return [

@@ -22,7 +22,6 @@ from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
 from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
 from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings, MotionSettings
-from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 
@@ -32,10 +31,6 @@ m."""
 
 SATURATION = 1.0
 """Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
-
-EFFORT_TOLERANCE = 0.5
-"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
-gravity torque: it accepts errors of masses, but no wrong sign and no missing effort."""
 
 SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
@@ -55,31 +50,21 @@ def period_settings(
     gravity: FloatArray,
     loads: FloatArray,
     *,
-    stiffness: Sequence[float] = (),
-    damping: Sequence[float] = (),
-    slip: Sequence[float] = (),
-    can_hold: bool = False,
-    hottest: float = math.inf,
-    longest_pause: float = math.inf,
-    hand_over: float = 0.0,
-    release: float = 0.0,
-    watches_efforts: bool = False,
     thresholds: FloatArray | None = None,
-    settle_time: float = SETTLE_TIME,
-    ramp_in: float | None = None,
+    **others: Any,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
     ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
-    (nb, 10), inertial parameters of each body, are the goals of their ramps. ``stiffness``,
-    ``damping`` and ``slip`` (m,) describe the drives. ``thresholds`` (2, n)
-    are those of collisions, impact first; without them none is detected. No law but gravity
+    (nb, 10), inertial parameters of each body, are the goals of their ramps. ``thresholds`` (2, n)
+    are those of collisions, impact first; without them none is detected. ``others`` are further
+    fields by name, such as those of drives; by default there are none. No law but gravity
     compensation exerts torques.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
 
-    of_commanded = partial(_of_commanded, n, own)
+    of_joints = partial(of_commanded, n, own)
     limited = bounded(model.lower, model.upper)
     low, high = np.where(limited, model.lower, -NEVER), np.where(limited, model.upper, NEVER)
     margin = given.position_margin
@@ -94,59 +79,54 @@ def period_settings(
     coulomb = [
         model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
     ]
+    without_drives = {
+        "hottest": math.inf, "longest_pause": math.inf, "can_hold": 0.0, "stiffness": np.zeros(n),
+        "drive_damping": np.zeros(n), "slip": np.full(n, NEVER), "hand_over": 0.0,
+    }  # fmt: skip
+    usual = {
+        "saturation": SATURATION, "settle_time": SETTLE_TIME, "ramp_in": given.ramp_in_time,
+        "watches_efforts": 0.0, "release": 0.0,
+    }  # fmt: skip
     return Settings(
-        commanded=of_commanded(1.0),
-        turning=np.array(turning(model), dtype=float),
+        commanded=of_joints(1.0),
         low=np.where(limited, low - margin, low),
         high=np.where(limited, high + margin, high),
         spring_low=low,
         spring_high=high,
         fastest=np.minimum(model.velocity_limits, NEVER),
-        effort=of_commanded(efforts),
-        rate=of_commanded(RATE_SHARE * efforts),
+        effort=of_joints(efforts),
+        rate=of_joints(RATE_SHARE * efforts),
         timeout=timeout,
         ahead=given.stale_timeout,
-        longest_pause=longest_pause,
         differentiates=float(given.velocity_from_position),
         frozen_timeout=given.frozen_timeout,
         tolerance=given.largest_deviation,
-        hottest=hottest,
-        saturation=SATURATION,
         effort_check=EFFORT_CHECKS[given.effort_check],
-        effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(thresholds is not None),
         on_collision=ON_COLLISION[given.on_collision],
         impact_threshold=impact,
         sustained_threshold=sustained,
-        watches_efforts=float(watches_efforts),
-        can_hold=float(can_hold),
-        stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
-        drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
-        slip=of_commanded(slip, NEVER) if len(slip) else np.full(n, NEVER),
         on_fault=REACTIONS[given.on_fault],
-        ramp_in=given.ramp_in_time if ramp_in is None else ramp_in,
         ramp_out=given.ramp_time,
-        hand_over=hand_over,
-        release=release,
-        settle_time=settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
         gravity_time=given.ramp_time,
         loads=loads,
         loads_time=given.ramp_time,
-        scale=of_commanded(given.gravity_scale),
-        damping=of_commanded(given.damping),
-        friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
+        scale=of_joints(given.gravity_scale),
+        damping=of_joints(given.damping),
+        friction=of_joints(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
         state_period=motion.period,
         switch_time=motion.switch_time,
-        linear=np.array(sliding(model), dtype=float),
         **law_settings(model, joints),
+        own_lead=of_joints(LEAD, NEVER),
+        own_link_lead=np.repeat(LEADS, 3),
         reference_velocity=np.minimum(
-            of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
+            of_joints(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
         ),
-        reference_acceleration=of_commanded(motion.reference_acceleration, 1.0),
+        reference_acceleration=of_joints(motion.reference_acceleration, 1.0),
         reference_timeout=motion.reference_timeout,
         pose_velocity=np.array(
             [motion.reference_angular_velocity, motion.reference_linear_velocity]
@@ -154,6 +134,7 @@ def period_settings(
         pose_acceleration=np.array(
             [motion.reference_angular_acceleration, motion.reference_linear_acceleration]
         ),
+        **(without_drives | usual | others),
     )
 
 
@@ -162,7 +143,6 @@ def law_settings(model: Model, joints: Sequence[int]) -> dict[str, Any]:
     return {
         **joint_settings(model, joints, JointImpedance(0.0)),
         **link_settings(CartesianImpedance("", 0.0, 0.0)),
-        **lead_settings(model, joints, None),
     }
 
 
@@ -173,7 +153,7 @@ def joint_settings(model: Model, joints: Sequence[int], law: JointImpedance) -> 
     """
     stiffness = law.stiffness_of([model.joint_names[k] for k in joints])
     return {
-        "joint_stiffness": _of_commanded(model.n, joints, stiffness),
+        "joint_stiffness": of_commanded(model.n, joints, stiffness),
         "joint_ratio": law.damping_ratio,
         "joint_fastest": fastest_mode(law.damping_ratio),
     }
@@ -190,15 +170,7 @@ def link_settings(law: CartesianImpedance) -> dict[str, Any]:
     }
 
 
-def lead_settings(model: Model, joints: Sequence[int], lead: Any) -> dict[str, Any]:
-    """Return the leads under a law that is called first, by name; ``lead`` (m,), (6,) or None."""
-    stated = np.asarray([] if lead is None else lead, dtype=float)
-    own = stated if stated.shape == (len(joints),) else LEAD
-    of_link = np.minimum(stated, NEVER) if stated.shape == (6,) else np.repeat(LEADS, 3)
-    return {"own_lead": _of_commanded(model.n, joints, own, NEVER), "own_link_lead": of_link}
-
-
-def _of_commanded(
+def of_commanded(
     n: int, joints: Sequence[int], values: object, otherwise: float = 0.0
 ) -> FloatArray:
     """Return (n,) the values of commanded joints, at most NEVER, and ``otherwise`` for others."""

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
-from mbs_dynamics.control.period.logic import all_of, clipped, holds, largest, least
+from mbs_dynamics.compiler import abs, less, select, sqrt
+from mbs_dynamics.control.period.logic import all_of, clipped, holds, largest, least, max, min
 from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.representation.tree import Tree
 

@@ -10,6 +10,7 @@ Holding is not a mode, but a share, from 0 to 1, of the gains of the drives' pos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import equal, less, select
@@ -26,22 +27,6 @@ RELEASED = (OFF, FAULT)
 
 NONE, ENABLE, DISABLE, CLEAR, HOLD, TRIP = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """Actions that are requested. TRIP stops for an external reason."""
-
-
-class Events(NamedTuple):
-    """Conditions on which transitions depend."""
-
-    fails: Any
-    """A check that stops an arm fails."""
-    allowed: Any
-    """No check forbids to enable torques."""
-    action: Any
-    ramped: Any
-    """Torques have ramped in."""
-    arrived: Any
-    """The command has reached the torques that a release leads to."""
-    acts: Any
-    """Torques alone hold the arm, since a fault has retained them."""
 
 
 class Transition(NamedTuple):
@@ -66,22 +51,29 @@ TRANSITIONS = (
 )
 
 
-def moved(mode: Any, events: Events) -> Any:
-    """Return the next mode."""
-    conditions = {
-        "fails": events.fails,
-        "tripped": equal(events.action, TRIP),
-        "disabled": equal(events.action, DISABLE),
-        "enabled": equal(events.action, ENABLE) & events.allowed,
-        "disabled while torques act": equal(events.action, DISABLE) & events.acts,
-        "cleared while torques act": equal(events.action, CLEAR) & events.acts,
-        "cleared": equal(events.action, CLEAR),
-        "ramped": events.ramped,
-        "arrived": events.arrived,
+def moved(mode: Any, action: Any, conditions: Mapping[str, Any]) -> Any:
+    """Return the next mode, after a request for an ``action``.
+
+    ``conditions`` are that a check that stops an arm ``"fails"``; that no check forbids to enable
+    torques, ``"allowed"``; that torques have ``"ramped"`` in; that the command has ``"arrived"`` at
+    the torques that a release leads to; and that ``"torques act"`` alone, since a fault has
+    retained them.
+    """
+    acts = conditions["torques act"]
+    when = {
+        "fails": conditions["fails"],
+        "tripped": equal(action, TRIP),
+        "disabled": equal(action, DISABLE),
+        "enabled": equal(action, ENABLE) & conditions["allowed"],
+        "disabled while torques act": equal(action, DISABLE) & acts,
+        "cleared while torques act": equal(action, CLEAR) & acts,
+        "cleared": equal(action, CLEAR),
+        "ramped": conditions["ramped"],
+        "arrived": conditions["arrived"],
     }
     to = mode
     for row in reversed(TRANSITIONS):
-        to = select(is_one_of(mode, row.modes) & conditions[row.when], row.to, to)
+        to = select(is_one_of(mode, row.modes) & when[row.when], row.to, to)
     return to
 
 

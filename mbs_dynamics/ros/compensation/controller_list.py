@@ -166,7 +166,7 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         holding = [one for one in chain if one.state == "active"]
-        if self._adds and (lost := self.lost(joints)):
+        if lost := self.lost(joints):
             return lost
         if effort.state == "active" and holding and not self._adds:
             return self._both(holding[0].name)
@@ -194,14 +194,17 @@ class ControllerList:
             return f"controller {effort.name!r} is {effort.state}; must be active"
         if not self._adds:
             return self._rival(joints, [])
-        if self.lost(joints) and not self._all_moved_by_others(joints):
+        active = [one for one in self._all.values() if one.state == "active"]
+        moved = {interface for one in active for interface in one.command_interfaces}
+        if self.lost(joints) and not all(moved & _position_loops(joint) for joint in joints):
             return ""  # the torques are all that holds some joint
         return self._rival(joints, self._members())
 
     def lost(self, joints: Sequence[str]) -> str:
         """Return why the position controller does not hold ``joints`` along with torques.
 
-        "" if it does, or if none is named.
+        Where torques are not added to it: why it cannot hold them after a release. "" if nothing is
+        wrong, or if none is named.
         """
         if not self._position:
             return ""
@@ -209,6 +212,8 @@ class ControllerList:
             chain = self.chain()
         except ControllerError as error:
             return str(error)
+        if not self._adds:
+            return ""
         name = f"position_controller {self._position!r}"
         for one in reversed(chain):
             if one.state == "inactive":
@@ -223,19 +228,14 @@ class ControllerList:
             return f"{name} commands neither position nor velocity of {listed(missed)}"
         return ""
 
-    def _all_moved_by_others(self, joints: Sequence[str]) -> bool:
-        """Return whether other active controllers command position or velocity of each joint."""
-        others = [one for one in self._all.values() if one.state == "active"]
-        commanded = {interface for one in others for interface in one.command_interfaces}
-        return all(commanded & _position_loops(joint) for joint in joints)
-
     def leap(self, starts_from_command: bool | None) -> str:
         """Return the message that the position controller would jump at its start; "" if not.
 
         It does so if it starts from its last command. ``starts_from_command`` is the value of its
-        parameter STARTS_FROM_COMMAND, None if it has none or does not answer.
+        parameter STARTS_FROM_COMMAND, None if it has none or does not answer. Raises
+        ControllerError as :meth:`chain` does.
         """
-        holder = self.find(self._position)
+        holder = self.chain()[0]
         if holder.chained_to:
             return ""  # chained controllers set their references to the measured positions
         kinds = {interface.rpartition("/")[2] for interface in holder.command_interfaces}

@@ -30,7 +30,6 @@ NOT_INSTALLED = (
     "install ros-<distro>-controller-manager-msgs"
 )
 
-
 LIST = "controller_manager_msgs/srv/ListControllers"
 
 

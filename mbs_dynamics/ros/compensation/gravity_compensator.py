@@ -187,38 +187,37 @@ class GravityCompensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings, now: float = 0.0) -> None:
-        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
-        changed = [
-            one.name
-            for one in parameters_of(type(settings))
-            if one.at_rest_only and getattr(settings, one.name) != getattr(self.settings, one.name)
-        ]
-        if changed and not self.at_rest:
+        """Raise ArgumentError or ModelError if these settings cannot be applied."""
+        changed = self._changed(settings)
+        fixed = changed & {one.name for one in parameters_of(type(settings)) if one.at_rest_only}
+        if fixed and not self.at_rest:
             raise ArgumentError(
-                f"{', '.join(sorted(changed))} can be changed only while no torque is commanded or "
+                f"{', '.join(sorted(fixed))} can be changed only while no torque is commanded or "
                 f"held: the state is {self.state!r}; disable first"
             )
+        if "gravity" in changed and settings.use_imu:
+            raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         if self.arm is not None:
-            self.arm.check(settings)
-            if settings.law_parameters != self.settings.law_parameters:
+            if not changed.isdisjoint(settings.law_settings):
                 self.arm.prepare(now, settings.law_of_mode())
-        if settings.gravity != self.settings.gravity:
-            if settings.use_imu:
-                raise ArgumentError("use_imu is true: gravity comes from the imu alone")
-            if self.arm is not None:
+            if "gravity" in changed:
                 gravity = LinkGravity("", settings.gravity)
                 self.arm.check_gravity(root_gravity(self.arm.model, gravity))
 
+    def _changed(self, settings: GravityCompensationSettings) -> set[str]:
+        """Return the names of the settings that differ from those in force."""
+        names = {one.name for one in parameters_of(type(settings))}
+        return {name for name in names if getattr(settings, name) != getattr(self.settings, name)}
+
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
-        gravity = settings.gravity != self.settings.gravity
-        differs = settings.law_parameters != self.settings.law_parameters
+        changed = self._changed(settings)
         self.settings = settings
         if self.arm is not None:
             self.arm.change(settings, self._options)
-            if differs:
+            if not changed.isdisjoint(settings.law_settings):
                 self.arm.switch(now, settings.law_of_mode())
-        if gravity:
+        if "gravity" in changed:
             self.set_gravity(LinkGravity("", settings.gravity))
 
     # -- the service ------------------------------------------------------------------------------

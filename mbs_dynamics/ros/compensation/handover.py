@@ -16,30 +16,26 @@ the list shows what remains to be done.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.period.evidence import EFFORT_FLOOR, GROWTH
+from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
-from mbs_dynamics.ros.compensation.interface import (
-    controller_of,
-)
+from mbs_dynamics.ros.compensation.interface import controller_of
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.compensation.controllers import ControllerManager
     from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 
-RETRY, LONGEST_RETRY = 0.1, 1.0
-"""Time in s to the next attempt to give the arm back while torques hold it; doubled each time."""
+RETRY = 1.0
+"""Time in s from a failure to give the arm back to the next attempt, while torques can hold it: an
+attempt that fails may drop the arm for a moment."""
 
 LOOK = 0.02
-"""Time in s to the next attempt while nothing holds the arm, and between looks at a ramp in."""
+"""Time in s between looks at the controllers or the ramp while the arm changes hands."""
 
 LATE_ANSWER = 2.0
 """Time in s after which a request without an answer no longer takes effect."""
@@ -76,8 +72,6 @@ class Handover:
         """The problem with the controllers at the latest check; empty if there was none."""
         self.gives_back = False
         """Whether ``position_controller`` must hold the arm after torques are released."""
-        self.alone = False
-        """Whether the torques alone hold the arm, since the position controller does not."""
         self._manager, self._commands, self._now, self._warn = manager, commands, now, warn
         self._begun = now()
         self.busy = False
@@ -99,13 +93,7 @@ class Handover:
             return True, "; ".join(filter(None, [self.core.state, self.trouble]))
         self.busy = True
         try:
-            takes_over = False
-            try:
-                takes_over, self.trouble = await self._look()
-            except MbsError as error:
-                self.trouble = str(error)
-                if not self._position:
-                    self.trouble += "; an empty controller_manager does without"
+            takes_over = await self._look()
             self.core.set_holds(takes_over)
             others = self._commands.other_publishers()
             reason = self.core.enable(self._now(), others, self.trouble)
@@ -116,13 +104,13 @@ class Handover:
                 return await self._take_over()
         finally:
             self.busy = False
-        messages = [self.core.state]
         if self._adds:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
                 holder = f"{self._position} is checked, and must continue to hold"
-            return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
-        if self.core.arm is None or not _motors_hold(self.core.arm):
+            return True, f"{self.core.state}; {holder} the arm; nothing is switched off"
+        messages = [self.core.state]
+        if not self.core.described.state_record.verified:
             messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
@@ -133,57 +121,61 @@ class Handover:
         names = self._effort, self._position, self._manager.name
         return ControllerList(controllers, *names, adds=self._adds)
 
-    async def _look(self) -> tuple[bool, str]:
+    async def _look(self) -> bool:
+        """Find the problem with the controllers; return whether the arm is to be taken over."""
+        try:
+            takes_over, self.trouble = await self._found()
+        except MbsError as error:
+            takes_over, self.trouble = False, str(error)
+            if not self._position:
+                self.trouble += "; an empty controller_manager does without"
+        return takes_over
+
+    async def _found(self) -> tuple[bool, str]:
         """Return whether the arm is to be taken over, and the problem with the controllers.
 
         Raises MbsError if the manager does not list them.
         """
-        if not self.core.settings.controller_manager:
+        settings = self.core.settings
+        if not settings.controller_manager:
             return False, ""
         if not self._manager.present():
-            if self._position:
-                return False, self._absent()
-            return False, self._elsewhere() or self._unheard("")
+            return False, self._trouble_without_manager()
         seen = await self._list()
-        trouble = seen.problem(self.core.settings.joints) or self._unheard(self._effort)
-        hands_over = self.core.settings.hands_over
-        if hands_over and not trouble:
+        trouble = seen.problem(settings.joints) or self._trouble_with_topic()
+        if settings.hands_over and not trouble:
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
-        return hands_over and seen.position_acts and not seen.torques_act, trouble
+        return settings.hands_over and seen.position_acts and not seen.torques_act, trouble
 
-    def _absent(self) -> str:
-        soon = self._now() < self._begun + DISCOVERY
-        return (
-            f"position_controller is {self._position!r}, but there is no controller manager "
-            f"{self._manager.name!r}{' yet; discovery takes some seconds' if soon else ''}"
-        )
-
-    def _elsewhere(self) -> str:
-        """Return the message that a node of another controller manager receives the commands."""
+    def _trouble_without_manager(self) -> str:
+        """Return what is wrong where there is no controller manager; "" if none is needed."""
+        missing = f"there is no controller manager {self._manager.name!r}"
+        if self._position:
+            soon = self._now() < self._begun + DISCOVERY
+            later = " yet; discovery takes some seconds" if soon else ""
+            return f"position_controller is {self._position!r}, but {missing}{later}"
         managers = {name.rpartition("/")[0]: name for name in self._manager.others()}
-        for node in self._commands.subscribers():
+        nodes = self._commands.subscribers()
+        for node in nodes:
             space = node.rpartition("/")[0]
             if space in managers or (managers and node.endswith(UNKNOWN_NODE)):
                 manager = managers.get(space) or listed(managers.values())
                 return (
-                    f"there is no controller manager {self._manager.name!r}, but {node} receives "
-                    f"the commands, beside {manager}: set controller_manager to that"
+                    f"{missing}, but {node} receives the commands, beside {manager}: set "
+                    "controller_manager to that"
                 )
-        return ""
+        return "" if nodes else self._unheard("no node subscribes", nodes)
 
-    def _unheard(self, controller: str) -> str:
-        """Return the message that no node, or not this controller, receives the commands."""
+    def _trouble_with_topic(self) -> str:
+        """Return the message that the controller does not receive the commands; "" if it does."""
         nodes = self._commands.subscribers()
-        if controller:
-            full = f"{self._manager.name.rpartition('/')[0]}/{controller}"
-            if any(node == full or node.endswith(UNKNOWN_NODE) for node in nodes):
-                return ""
-        elif nodes:
+        full = f"{self._manager.name.rpartition('/')[0]}/{self._effort}"
+        if any(node == full or node.endswith(UNKNOWN_NODE) for node in nodes):
             return ""
-        who = (
-            f"controller {controller!r} does not subscribe" if controller else "no node subscribes"
-        )
+        return self._unheard(f"controller {self._effort!r} does not subscribe", nodes)
+
+    def _unheard(self, who: str, nodes: Sequence[str]) -> str:
         return (
             f"{who} to the command topic {self._commands.topic}; its subscribers: "
             f"{', '.join(nodes) or 'none'}. Is command_topic in the namespace of the controller?"
@@ -240,26 +232,23 @@ class Handover:
         """Check the controllers; return a fault if torques must not continue."""
         if self.busy or self._looking:
             return None
-        self._looking = True
-        fault, self.alone = "", self.alone and self.core.engaged
+        self._looking, fault, engaged = True, "", self.core.engaged
+        settings = self.core.settings
         try:
-            if not self.core.engaged:
-                _, self.trouble = await self._look()
-            elif self._position or (
-                self.core.settings.controller_manager and self._manager.present()
-            ):
+            if not engaged:
+                await self._look()
+            elif self._position or (settings.controller_manager and self._manager.present()):
                 seen = await self._list()
-                fault = seen.fault(self.core.settings.joints)
-                lost = seen.lost(self.core.settings.joints) if self._adds else ""
-                self.alone = bool(lost) and not fault
-                if self.alone:
-                    self._warn(f"{lost}; the torques alone hold the arm")
-                self.trouble = fault or lost or (seen.unusable if self._position else "")
+                fault = seen.fault(settings.joints)
+                lost = seen.lost(settings.joints)
+                self.trouble = fault or (f"{lost}; the torques alone hold the arm" if lost else "")
         except MbsError as error:
             # a manager that is busy stops no arm; without a manager, no states come
             self.trouble = str(error)
         finally:
             self._looking = False
+        if engaged and self.trouble:
+            self._warn(self.trouble)
         return Fault("controller", fault) if fault and not self.busy else None
 
     async def release(self) -> str:
@@ -281,39 +270,34 @@ class Handover:
         """Switch until the position controller, or another one, holds the arm; see :meth:`release`.
 
         An attempt that fails may have dropped the arm. Then the torques hold it, if they can, until
-        the next attempt, after a delay that doubles each time.
+        the next attempt.
         """
         end = self._now() + RELEASE + self.core.settings.ramp_time
-        next_attempt, delay, switched = -math.inf, RETRY, False
+        next_attempt, switched = -math.inf, False
         while True:
-            step, held = Switch(), False
+            step: Switch | None = Switch()
             try:
                 seen = await self._list()
                 now = self._now()
                 whole = self.core.arm is not None and self.core.arm.holds_arm(now)
-                held = whole and seen.torques_act
-                planned = _planned(seen, whole=whole, early=now < next_attempt)
-                if planned is not None:
-                    done = not any(planned) or (switched and seen.position_acts)
-                    if done and now >= self._unanswered_until:
+                step = _planned(seen, whole=whole, early=now < next_attempt)
+                if step is not None and (not any(step) or (switched and seen.position_acts)):
+                    if now >= self._unanswered_until:
                         break
-                    step = planned
-                if any(step):
+                elif step is not None:
                     switched = True
                     await self._switch(step)
                     continue
             except ControllerError as error:
-                now, held = self._now(), False
-                if self._effort in step.activate:
-                    next_attempt = now
-                elif step.activate:
-                    next_attempt, delay = now + delay, min(2.0 * delay, LONGEST_RETRY)
+                now = self._now()
+                if step is not None and step.activate:
+                    next_attempt = now if self._effort in step.activate else now + RETRY
                 self.trouble = f"{self._position} does not hold the arm: {error}"
                 self._warn(self.trouble)
                 if now >= end:
                     self.gives_back = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error
-            await self._manager.pause(RETRY if held else LOOK)
+            await self._manager.pause(LOOK)
         self.gives_back, self.trouble = False, ""
         self.core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
@@ -331,13 +315,6 @@ def _planned(seen: ControllerList, *, whole: bool, early: bool) -> Switch | None
     if whole and seen.torques_act and early and not seen.position_acts:
         return None
     return seen.to_position()
-
-
-def _motors_hold(arm: Guard) -> bool:
-    """Return whether measured efforts show that motors hold the arm."""
-    efforts = abs(arm.state_record.effort[arm.joints])
-    limits = arm.running.given.effort[arm.joints]
-    return bool(np.isfinite(efforts).all() and (efforts > EFFORT_FLOOR * limits).any())
 
 
 def _state(core: GravityCompensator) -> str:

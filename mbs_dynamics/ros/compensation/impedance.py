@@ -8,7 +8,6 @@ The node is gravity_compensation_node with further laws.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.laws import AnyLaw, law_from
@@ -34,6 +33,17 @@ MODES = ("floating", "joint", "cartesian", "law")
 @dataclass(frozen=True)
 class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     """Values of the parameters of impedance_control_node. Raises ArgumentError for invalid ones."""
+
+    law_settings = (
+        "mode",
+        "link",
+        "stiffness",
+        "linear_stiffness",
+        "angular_stiffness",
+        "stiffness_axes",
+        "damping_ratio",
+        "posture_frequency",
+    )
 
     mode: str = parameter(
         "joint",
@@ -114,20 +124,6 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 raise ArgumentError(f"{name} is {getattr(self, name)}; valid: three numbers")
         if self.mode == "law" and not self.law:
             raise ArgumentError("mode is 'law', and law is empty; must be an import path")
-
-    @property
-    def law_parameters(self) -> tuple[Any, ...]:
-        """The settings that determine the law."""
-        return (
-            self.mode,
-            self.link,
-            self.stiffness,
-            self.linear_stiffness,
-            self.angular_stiffness,
-            self.stiffness_axes,
-            self.damping_ratio,
-            self.posture_frequency,
-        )
 
     @property
     def rotors(self) -> dict[str, float]:

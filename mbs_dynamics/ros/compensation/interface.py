@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.settings import ArmSettings
@@ -61,6 +61,26 @@ class ControllerSettings(Settings):
         "same joints in the same order. Empty: there is none, and no controller is checked.",
         read_only=True,
     )
+    position_controller: str = parameter(
+        "",
+        "Name of a controller that holds the arm without torques. ~/enable switches from it to the "
+        "one behind command_topic, and back; the watchdog activates it where commands end. Empty: "
+        "none, and the arm falls without torques unless it has brakes.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        holder = self.position_controller
+        if holder and not self.controller_manager:
+            raise ArgumentError(
+                f"position_controller is {holder!r} and controller_manager is empty; must be the "
+                "name of the manager that switches it"
+            )
+        if holder and holder == controller_of(self.command_topic):
+            raise ArgumentError(
+                f"position_controller is {holder!r}, which takes the torques; must be another one"
+            )
 
 
 @dataclass(frozen=True)
@@ -76,6 +96,9 @@ class GravityCompensationSettings(
         "root": "the whole URDF is used, and gravity is in the axes of its root link",
         "tip": "the whole URDF is used; name joints that nothing reports in fixed_positions",
     }
+
+    law_settings: ClassVar[tuple[str, ...]] = ()
+    """Names of the settings that determine the law."""
 
     autostart: bool = parameter(
         True,
@@ -93,12 +116,6 @@ class GravityCompensationSettings(
     use_imu: bool = parameter(
         False, "Take gravity, and the acceleration of the base, from the topic imu.", read_only=True
     )
-    position_controller: str = parameter(
-        "",
-        "Name of a controller that holds the arm. ~/enable then switches from it to the one "
-        "behind command_topic, and back. Empty: no controller is switched.",
-        read_only=True,
-    )
     adds_to_position_control: bool = parameter(
         False,
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
@@ -111,11 +128,6 @@ class GravityCompensationSettings(
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.position_controller and not self.controller_manager:
-            raise ArgumentError(
-                f"position_controller is {self.position_controller!r} and controller_manager is "
-                "empty; must be the name of the manager that switches it"
-            )
         if not self.adds_to_position_control:
             return
         object.__setattr__(self, "limit_zone", 0.0)
@@ -130,11 +142,6 @@ class GravityCompensationSettings(
                 f"adds_to_position_control adds gravity torques alone, but {listed(wrong)}; valid "
                 "is 0, and another effort_check"
             )
-
-    @property
-    def law_parameters(self) -> tuple[Any, ...]:
-        """The settings that determine the law."""
-        return ()
 
     @property
     def rotors(self) -> dict[str, float]:
@@ -171,12 +178,6 @@ class CommandWatchdogSettings(ControllerSettings):
         high=60.0,
         read_only=True,
     )
-    position_controller: str = parameter(
-        "",
-        "Controller that is activated in the same call, to hold the arm. Empty: none, and the arm "
-        "falls unless it has brakes.",
-        read_only=True,
-    )
     brakes: bool = parameter(
         False,
         "Whether the hardware brakes when the controller is deactivated. Then that is done at "
@@ -194,11 +195,6 @@ class CommandWatchdogSettings(ControllerSettings):
             )
         if not self.controller_manager:
             raise ArgumentError("controller_manager is empty; must be its name")
-        if controller_of(self.command_topic) == self.position_controller:
-            raise ArgumentError(
-                f"position_controller is {self.position_controller!r}, the controller that is "
-                "deactivated; must be another one"
-            )
 
 
 COMMAND_TOPIC = Topic(

@@ -83,20 +83,15 @@ class CommandOutputs:
             when = stamp or self._node.stamp_now()
             self._torques.publish(messages.joint_message(when, self._joints, effort=command))
 
-    def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
-        """Publish a collision of the joints ``names`` (n,)."""
-        stamp = messages.time_of(collision.stamp)
-        watched = [
-            k for k in np.flatnonzero(collision.torques).tolist() if names[k] != collision.joint
-        ]
-        order = [names.index(collision.joint), *watched]
-        ordered, tau = [names[k] for k in order], collision.torques[order]
-        formed = (
-            messages.joint_message(stamp, ordered, effort=tau),
-            messages.wrench_message(stamp, prefix + collision.link, collision.wrench),
-        )
-        for publisher, message in zip(self._collisions, formed, strict=False):
-            publisher.publish(message)
+    def collided(self, collision: Collision, names: Sequence[str], frame_prefix: str) -> None:
+        """Publish a collision of the joints ``names`` (n,), the one that detects it first."""
+        stamp, first = messages.time_of(collision.stamp), names.index(collision.joint)
+        order = [first, *(k for k in np.flatnonzero(collision.torques).tolist() if k != first)]
+        ordered, torques = [names[k] for k in order], collision.torques[order]
+        wrench = messages.wrench_message(stamp, frame_prefix + collision.link, collision.wrench)
+        collided, touched = self._collisions
+        collided.publish(messages.joint_message(stamp, ordered, effort=torques))
+        touched.publish(wrench)
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
@@ -140,8 +135,6 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
         names, fastest = arm.model.joint_names, arm.model.velocity_limits
         unwatched = [names[k] for k in arm.joints if fastest[k] == math.inf]
         values = {
-            "joints": ", ".join(core.settings.joints),
-            "algorithm": core.settings.algorithm,
             "effort limits": ", ".join(f"{most:.6g}" for most in limits),
             "speed not watched": ", ".join(unwatched) or "none",
         }
@@ -165,7 +158,7 @@ def input_status(
     problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
-    inactive = "" if core.arm is None else "; ".join(core.arm.events.inactive_checks())
+    inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
     if inactive:
         values["inactive checks"] = inactive
         unused = "; ".join(filter(None, (inactive, unused)))
@@ -174,17 +167,11 @@ def input_status(
 
 
 def command_status(
-    core: GravityCompensator,
-    problems: Sequence[str],
-    traffic: Traffic,
-    trouble: str = "",
-    *,
-    alone: bool = False,
+    core: GravityCompensator, problems: Sequence[str], traffic: Traffic, trouble: str = ""
 ) -> DiagnosticStatus:
     """Return the state of the commands.
 
-    ``problems`` prevent enabling, ``trouble`` is that with the controllers; ``alone``: it leaves
-    the torques as all that holds the arm.
+    ``problems`` prevent enabling; ``trouble`` is a problem with the controllers.
     """
     state, fault, arm = core.state, core.fault, core.arm
     holding = arm is not None and not (core.at_rest or arm.moving)
@@ -194,14 +181,10 @@ def command_status(
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
         "would be refused because": "; ".join(problems) or "nothing",
-        "on_fault": core.settings.on_fault,
         "command topic": traffic.topic,
         "subscribers": traffic.subscribers,
         "other publishers": traffic.rivals,
     }
-    latest = arm.latest if arm is not None else [0.0] * len(core.settings.joints)
-    for joint, torque in zip(core.settings.joints, latest, strict=True):
-        values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if fault is not None:
         error = f"stopped by a fault, until ~/clear: {fault.reason}"
@@ -210,8 +193,7 @@ def command_status(
     elif state == "disabled":
         warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:
-        warning = f"{state}; {trouble}"
-        error = f"{warning}; the torques alone hold the arm" if alone else ""
+        error = f"{state}; {trouble}"
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
     elif arm is not None and (saturated := arm.state_record.saturated_since < math.inf).any():

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.control.environment import Vector, root_gravity
+from mbs_dynamics.control.environment import LinkGravity, Vector, check_earthly, root_gravity
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States, fixed_coordinates
@@ -22,11 +23,10 @@ from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.records import REPORTS, reports_of
 from mbs_dynamics.control.period.sentences import problems as sentences
 from mbs_dynamics.control.references import Target
-from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.control.settings import GRAVITY_TOLERANCE, ArmSettings
 from mbs_dynamics.errors import ArgumentError, MbsError, listed
 from mbs_dynamics.model.diagnostics import stopping_effort
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.compensation.imu import ImuGravity
 
 RETURNS, RETURNS_WITHIN = 5, 1.0
 """Number of used messages that follow an unused one, and time in s within which so many indicate
@@ -37,6 +37,9 @@ UNANSWERED = ("no_joints", "too_many_names", "partial", "repeated_stamp")
 
 LATEST_STATE = 0.1
 """Age in s of the latest state up to which a release is known to hold the arm."""
+
+FILTER_TIME = 0.1
+"""Time constant in s of the low-pass filter on the imu: above vibrations, below a reaction."""
 
 REFUSALS = {NOT_FINITE: "not_finite", BACKWARDS: "time_backwards", JUMP: "position_jump"}
 """Kinds of rejections by the numbers of the period."""
@@ -70,7 +73,13 @@ class ReportedArm(Guard):
         super().__init__(model, settings, options=options, source="joint_states", used=used)
         self.latest: list[float] = [0.0] * len(self.joints)
         """(m,) the latest command, which the controller holds."""
-        self.imu = ImuGravity(self) if imu else None
+        self._uses_imu = imu
+        self._imu_trouble = ""
+        """Why the latest message of the imu was refused; empty if it was not."""
+        self._free_fall = np.zeros(3)
+        """Gravity in m/s^2 by the imu after its filter, in the axes of the root link."""
+        self._imu_time, self._imu_stamp = -math.inf, 0
+        """Time in s and stamp in ns of the latest measurement of the imu."""
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
         self._reader = JointStateReader(model.joint_names, list(fixed))
         self._epoch = 0
@@ -196,11 +205,11 @@ class ReportedArm(Guard):
         if rejection is None:
             if self._unused:
                 self._returns.append(now)
-            self._unused, self.events.trouble = False, None
+            self._unused, self.trouble = False, None
         elif rejection.kind not in UNANSWERED:
             self._unused = True
             reason = f"joint_states rejected: {rejection.reason}"
-            self.events.trouble = Fault(rejection.kind, reason)
+            self.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
         """Return the message that two sources alternate; empty if they do not."""
@@ -215,9 +224,8 @@ class ReportedArm(Guard):
 
     def _troubles(self, now: float) -> list[str]:
         """Return the problems with the latest messages."""
-        reason = self.events.trouble.reason if self.events.trouble is not None else ""
-        imu = (self.imu.stale(now), self.imu.trouble) if self.imu is not None else ()
-        return [one for one in (self.in_turn(now), reason, *imu) if one]
+        reason = self.trouble.reason if self.trouble is not None else ""
+        return [one for one in (self.in_turn(now), reason, self._imu_problem(now)) if one]
 
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
@@ -242,7 +250,7 @@ class ReportedArm(Guard):
 
     def warnings(self, now: float) -> list[str]:
         """Return the warnings since the last call."""
-        said = self.events.warnings()
+        said = self.new_warnings()
         if self._other and self.engaged:
             timeout, received = self.settings.stale_timeout, self.state_record.received
             old = [k for k in self._other if now - received[k] >= timeout]
@@ -284,9 +292,8 @@ class ReportedArm(Guard):
 
     def _period(self, now: float) -> list[float]:
         """Process the sample, and return the torques in the order of ``joints``."""
-        if self.engaged and self.imu is not None and (stale := self.imu.stale(now)):
-            trouble = self.imu.trouble
-            self.trip(now, Fault("stale", f"{trouble}; {stale}" if trouble else stale))
+        if self.engaged and now - self._imu_time >= self.settings.stale_timeout and self._uses_imu:
+            self.trip(now, Fault("stale", self._imu_problem(now)))
         torques: list[float] = self.advance(now)[self.joints].tolist()
         return torques
 
@@ -302,17 +309,50 @@ class ReportedArm(Guard):
     def accelerate(
         self, link: str, acceleration: Vector, now: float, *, stamp: int, clock: int = 0
     ) -> None:
-        """Put gravity in force by a measurement of the imu, see :meth:`ImuGravity.read`.
+        """Put gravity in force by a measurement of the imu; a bad one is a fault.
 
-        A bad one is a fault, and raises MbsError as well. ``clock`` as for :meth:`receive`.
+        ``acceleration`` (3,) in m/s^2 is the proper acceleration of the fixed ``link``. Its
+        negative is the free fall as the base sees it: gravity less the acceleration of the base.
+        ``stamp`` and ``clock`` as for :meth:`receive`; a stamp that comes again is ignored. Raises
+        MbsError for a measurement that is refused.
         """
-        if self.imu is None:
+        if stamp and stamp == self._imu_stamp:
             return
         try:
-            aged = self.age_problem(stamp, clock)
-            gravity = self.imu.read(link, acceleration, now, stamp=stamp, aged=aged)
-        except MbsError:
-            self.trip(now, Fault("imu", self.imu.trouble))
+            gravity = self._filtered(link, acceleration, now, stamp, clock)
+        except MbsError as error:
+            self._imu_trouble = f"imu refused: {error}"
+            self.trip(now, Fault("imu", self._imu_trouble))
             raise
-        if gravity is not None:
-            self.set_gravity(root_gravity(self.model, gravity), time=0.0, check=False)
+        self._free_fall, self._imu_trouble = gravity, ""
+        self._imu_time, self._imu_stamp = now, stamp
+        self.set_gravity(gravity, time=0.0, check=False)
+
+    def _filtered(
+        self, link: str, acceleration: Vector, now: float, stamp: int, clock: int
+    ) -> FloatArray:
+        """Return gravity (3,) after the low-pass filter. Raises as :meth:`accelerate`."""
+        elapsed = now - self._imu_time
+        if not stamp:
+            raise ArgumentError("it has no time stamp")
+        if stamp < self._imu_stamp and elapsed < self.settings.stale_timeout:
+            late = 1e-9 * (self._imu_stamp - stamp)
+            raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
+        if aged := self.age_problem(stamp, clock):
+            raise ArgumentError(aged)
+        x, y, z = acceleration
+        measured = root_gravity(self.model, LinkGravity(link, (-x, -y, -z)))
+        share = 1.0 - math.exp(-elapsed / FILTER_TIME)
+        gravity: FloatArray = self._free_fall + share * (measured - self._free_fall)
+        check_earthly("linear_acceleration", gravity, GRAVITY_TOLERANCE)
+        return gravity
+
+    def _imu_problem(self, now: float) -> str:
+        """Return the problem with the imu; empty if there is none, or no imu is used."""
+        if not self._uses_imu:
+            return ""
+        age, timeout = now - self._imu_time, self.settings.stale_timeout
+        missing = "no valid imu so far"
+        if age < math.inf:
+            missing = f"no valid imu for {age:.3f} s; stale_timeout is {timeout:g}"
+        return "; ".join(filter(None, (self._imu_trouble, missing if age >= timeout else "")))

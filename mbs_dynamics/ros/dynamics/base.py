@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.coordinates import QUATERNION_TOLERANCE
 from mbs_dynamics.model.model import Model
@@ -30,7 +31,7 @@ class BaseInput:
 
     Odometry states the pose of the root link in ``frame``, and its twist in the root link. An
     inertial sensor on the base states orientation and angular rate alone: the origin of the base is
-    then taken to be at rest at zero. Fresh odometry takes precedence.
+    then taken to be at rest at zero. Fresh odometry takes precedence. Times are in s.
     """
 
     def __init__(self, model: Model, frame: str, prefix: str = "") -> None:
@@ -47,53 +48,51 @@ class BaseInput:
         self,
         frame: str,
         child_frame: str,
-        position: Sequence[float],
-        quaternion: Sequence[float],
+        pose: Sequence[float],
         twist: Sequence[float],
         received: float,
-    ) -> str:
-        """Take a pose and a twist (6,), angular part first; return why not, empty if it is taken.
+    ) -> None:
+        """Use a pose (7,) and a twist (6,), angular part first, that was ``received`` at a time.
 
-        ``received`` is in s.
+        Raises ArgumentError for another frame, and for numbers that are no pose and twist.
         """
         if frame != self.frame or child_frame != self.base:
-            return (
-                f"odometry of {child_frame!r} in {frame!r}; must be that of the root link "
+            raise ArgumentError(
+                f"it is that of {child_frame!r} in {frame!r}; must be that of the root link "
                 f"{self.base!r} in the frame of the parameter odom_frame, {self.frame!r}"
             )
-        q, qd = np.array([*position, *quaternion], dtype=float), np.array(twist, dtype=float)
-        return self._taken("odometry", q, qd, received, received)
+        self._store(np.array(pose, dtype=float), np.array(twist, dtype=float), received)
+        self._odometry = received
 
     def imu(
         self, frame: str, quaternion: Sequence[float], rate: Sequence[float], received: float,
         stale_timeout: float,
-    ) -> str:  # fmt: skip
-        """Take orientation and angular rate (3,) of a sensor; return why not, empty if taken."""
+    ) -> None:  # fmt: skip
+        """Use orientation and angular rate (3,) of a sensor, without fresh odometry.
+
+        Raises ArgumentError for a frame that is not fixed to the base, and for invalid numbers.
+        """
         if frame and frame not in self._placements:
             listed = ", ".join(self._placements)
-            return f"imu has the frame {frame!r}; valid: those fixed to the base: {listed}"
+            raise ArgumentError(f"its frame is {frame!r}; valid: those fixed to the base: {listed}")
         if received - self._odometry <= stale_timeout:
-            return ""
+            return
         turn = self._placements.get(frame, np.eye(3))
         x = np.array(quaternion, dtype=float)
         if abs(np.linalg.norm(x) - 1.0) <= QUATERNION_TOLERANCE:
             x = np.asarray(so3.to_quaternion(so3.from_quaternion(x) @ turn.T))
         omega = turn @ np.array(rate, dtype=float)
         zero = np.zeros(3)
-        q, qd = np.concatenate([zero, x]), np.concatenate([omega, zero])
-        return self._taken("imu", q, qd, received, self._odometry)
+        self._store(np.concatenate([zero, x]), np.concatenate([omega, zero]), received)
 
-    def _taken(
-        self, what: str, q: FloatArray, qd: FloatArray, received: float, odometry: float
-    ) -> str:
+    def _store(self, q: FloatArray, qd: FloatArray, received: float) -> None:
         if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-            return f"{what} has numbers that are not finite"
+            raise ArgumentError("it has numbers that are not finite")
         length = float(np.linalg.norm(q[3:]))
         if abs(length - 1.0) > QUATERNION_TOLERANCE:
-            return f"{what} has the orientation {q[3:].tolist()}; must be a unit quaternion"
+            raise ArgumentError(f"its orientation is {q[3:].tolist()}; must be a unit quaternion")
         q[3:] /= length
-        self._latest, self._odometry = (BaseState(q, qd), received), odometry
-        return ""
+        self._latest = BaseState(q, qd), received
 
     def state(self, now: float, stale_timeout: float) -> BaseState | None:
         """Return the latest state; None if it is older than ``stale_timeout`` in s."""

@@ -13,12 +13,12 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
-from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.control.joint_states import LARGEST, wild_numbers
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.messages import joint_message, seconds_of
-from mbs_dynamics.ros.performance import InputStatistics
+from mbs_dynamics.settings import check_once
 
 if TYPE_CHECKING:
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -32,125 +32,107 @@ ROUNDING = 1e-9
 RAMP = 1.0
 """Time in s in which servo goals begin to lead the first desired points, so that no arm jerks."""
 
-Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
-"""Positions, velocities, accelerations and efforts of a point."""
 
-
-def desired_state(
-    point: Point, names: Sequence[str], joint_names: Sequence[str], measured: FloatArray | None
-) -> FloatArray | Rejection:
-    """Return positions, velocities and accelerations (3, n) of a robot at a point of some joints.
-
-    A point without accelerations moves at constant velocities; one without velocities stands still.
-    Other joints stand still at ``measured`` (n,), None if no fresh measurement exists. A Rejection
-    says why the point cannot be used.
-    """
-    *given, efforts = point
-    if len(efforts):
-        message = "the point has efforts; must be a point without, since they are computed"
-        return Rejection("effort", message)
-    if len(given[2]) and not len(given[1]):
-        return Rejection("velocity_length", "the point has accelerations but no velocities")
-    others = [name for name in joint_names if name not in names]
-    if others and measured is None:
-        message = f"no fresh joint_states of the other joints: {listed(others)}"
-        return Rejection("not_measured", message)
-    state = np.zeros((3, len(joint_names)))
-    if measured is not None:
-        state[0] = measured
-    places = [joint_names.index(name) for name in names]
-    for what, values, row in zip(
-        ("position", "velocity", "acceleration"), given, state, strict=True
-    ):
-        if len(values) != len(names) and (len(values) or what == "position"):
-            message = f"{len(names)} desired joints but {len(values)} {what} value(s)"
-            return Rejection(f"{what}_length", message)
-        if len(values):
-            row[places] = values
-            if not math.hypot(*values) < LARGEST:  # nor is it for NaN
-                return wild_numbers(f"desired {what}", names, values)
-    return state
-
-
-class Answer(NamedTuple):
-    """A desired point of the joints that it names."""
+class Desired(NamedTuple):
+    """A desired point of some joints, and the torques that it takes."""
 
     places: list[int]
-    """Their coordinates."""
+    """Coordinates of the joints that the point names."""
     state: FloatArray
     """Positions, velocities and accelerations (3, n) of the whole robot."""
     torques: FloatArray
     """(n,) in N m or N, by inverse dynamics."""
 
 
-def answers_to(
-    robot: Robot, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
-) -> list[Answer] | Rejection:
-    """Return an answer to each point of the joints ``names``; see :func:`desired_state`.
+def desired_state(
+    point: JointTrajectoryPoint,
+    names: Sequence[str],
+    joint_names: Sequence[str],
+    measured: FloatArray | None,
+) -> FloatArray:
+    """Return positions, velocities and accelerations (3, n) of a robot at a point of some joints.
 
-    One bad point rejects them all.
+    A point without accelerations moves at constant velocities; one without velocities stands still.
+    Other joints stand still at ``measured`` (n,), None if no fresh measurement exists. Raises
+    ArgumentError for a point that cannot be used.
+    """
+    if len(point.effort):
+        raise ArgumentError("the point has efforts; must be a point without, they are computed")
+    if len(point.accelerations) and not len(point.velocities):
+        raise ArgumentError("the point has accelerations but no velocities")
+    others = [name for name in joint_names if name not in names]
+    if others and measured is None:
+        raise ArgumentError(f"no fresh joint_states of the other joints: {listed(others)}")
+    state = np.zeros((3, len(joint_names)))
+    if measured is not None:
+        state[0] = measured
+    places = [joint_names.index(name) for name in names]
+    given = {"position": point.positions, "velocity": point.velocities}
+    given["acceleration"] = point.accelerations
+    for row, (what, values) in zip(state, given.items(), strict=True):
+        if not len(values) and what != "position":
+            continue
+        if len(values) != len(names):
+            raise ArgumentError(f"{len(names)} desired joints but {len(values)} {what} value(s)")
+        if not math.hypot(*values) < LARGEST:  # nor is it for NaN
+            raise ArgumentError(wild_numbers(f"desired {what}", names, values).reason)
+        row[places] = values
+    return state
+
+
+def desired_points(
+    robot: Robot,
+    names: Sequence[str],
+    points: Sequence[JointTrajectoryPoint],
+    measured: FloatArray | None,
+) -> list[Desired]:
+    """Return the points of the joints ``names``; see :func:`desired_state`.
+
+    Raises MbsError if one of them cannot be used.
     """
     joints = robot.model.joint_names
     if not points:
-        return Rejection("no_points", "the trajectory has no points")
-    unknown = [name for name in names if name not in joints]
-    if unknown:
-        message = f"the robot has no joint {quoted(unknown[0])}; its joints are: {listed(joints)}"
-        return Rejection("unknown_joint", message)
-    if len(set(names)) < len(names):
-        return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
-    places, answers = [joints.index(name) for name in names], []
+        raise ArgumentError("the trajectory has no points")
+    UnknownJointError.check(names, joints)
+    check_once("joint_names", "joint", names)
+    places, desired = [joints.index(name) for name in names], []
     for k, point in enumerate(points):
-        state = desired_state(point, names, joints, measured)
-        if isinstance(state, Rejection):
-            which = f"point {k}: " if len(points) > 1 else ""
-            return state._replace(reason=which + state.reason)
-        answers.append(Answer(places, state, robot.torques_for(*state)))
-    return answers
-
-
-def servo_goals(robot: Robot, answer: Answer, share: float) -> tuple[FloatArray, list[str]]:
-    """Return the servo goals (k,) in rad or m of the joints of a point, and limited joints.
-
-    The goals lead the point by a ``share`` of the sag. Limited joints need a larger distance
-    between goal and desired position than their limit.
-    """
-    arm, names = robot.servos, robot.model.joint_names
-    assert arm is not None
-    q, qd, _ = answer.state
-    goals = arm.goals(q, qd, torques=answer.torques, share=share)
-    most = share * arm.most * (1.0 - ROUNDING)
-    limited = [names[k] for k in answer.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
-    return goals[answer.places], limited
+        try:
+            state = desired_state(point, names, joints, measured)
+        except ArgumentError as error:
+            raise ArgumentError(f"point {k}: {error}") from error
+        desired.append(Desired(places, state, robot.torques_for(*state)))
+    return desired
 
 
 class FeedForward:
     """The topics of desired motions, while the settings ask for them.
 
     Servos move to the goals: they follow from desired points alone, so that nothing is sent unless
-    a point is received, and a point that is rejected moves nothing.
+    a point is received, and a point that is refused moves nothing.
 
-    ``in_force`` returns the present robot; ``measured`` the latest positions (n,), None if they
-    are stale.
+    ``attempt`` calls a function, and logs and reports that a message is refused if it raises
+    MbsError; ``in_force`` returns the present robot; ``measured`` the latest positions (n,), None
+    if they are stale.
     """
 
     def __init__(
         self,
         node: Any,
+        attempt: Callable[[str, Callable[[], object]], object],
         in_force: Callable[[], Robot | None],
         measured: Callable[[], FloatArray | None],
     ) -> None:
-        self._node, self._in_force, self._measured = node, in_force, measured
+        self._node, self._attempt = node, attempt
+        self._in_force, self._measured = in_force, measured
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
-        self.restart()
+        self._began: float | None = None
+        """When servo goals began to lead desired points, in s."""
 
     def restart(self) -> None:
         """Begin with another robot."""
-        self.statistics = InputStatistics(self._node.steady_time())
-        """Statistics of desired points and trajectories."""
-        self._began: float | None = None
-        """When servo goals began to lead desired points, in s."""
+        self._began = None
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Create the topics that the settings ask for in an active node, or destroy them."""
@@ -173,68 +155,62 @@ class FeedForward:
             ]
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
-        answered = self._answered("point", (), [message])
-        if answered is None:
-            return
-        robot, names, (answer,) = answered
-        if TORQUES in self._publishers:
-            tau, stamp = answer.torques[answer.places], self._node.stamp_now()
-            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
-        if GOALS in self._publishers:
-            goals = self._goals(robot, answer)
-            self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
+        self._attempt("desired", lambda: self._answer_point(message))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        answered = self._answered("trajectory", message.joint_names, message.points)
-        if answered is None:
-            return
-        robot, _, answers = answered
-        pairs = list(zip(message.points, answers, strict=True))
+        self._attempt("desired", lambda: self._answer_trajectory(message))
+
+    def _answer_point(self, message: JointTrajectoryPoint) -> None:
+        robot, names, (desired,) = self._desired((), [message])
+        if TORQUES in self._publishers:
+            tau, stamp = desired.torques[desired.places], self._node.stamp_now()
+            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
+        if GOALS in self._publishers:
+            goals = self._goals(robot, desired)
+            self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
+
+    def _answer_trajectory(self, message: JointTrajectory) -> None:
+        robot, _, motion = self._desired(message.joint_names, message.points)
+        pairs = list(zip(message.points, motion, strict=True))
         if TRAJECTORY_TORQUES in self._publishers:
-            for point, answer in pairs:
-                point.effort = array("d", answer.torques[answer.places].tobytes())
+            for point, desired in pairs:
+                point.effort = array("d", desired.torques[desired.places].tobytes())
             self._publishers[TRAJECTORY_TORQUES].publish(message)
         if TRAJECTORY_GOALS in self._publishers:
-            for point, answer in pairs:
-                goals = self._goals(robot, answer, seconds_of(point.time_from_start))
+            for point, desired in pairs:
+                goals = self._goals(robot, desired, seconds_of(point.time_from_start))
                 point.positions = array("d", goals.tobytes())
                 point.effort = array("d")
             self._publishers[TRAJECTORY_GOALS].publish(message)
 
-    def _answered(
-        self, what: str, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
-    ) -> tuple[Robot, Sequence[str], list[Answer]] | None:
-        """Return the robot, the joints of points, and the answers to these.
-
-        None, and a log line, if a point is rejected.
-        """
-        robot, begin = self._in_force(), self._node.steady_time()
+    def _desired(
+        self, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
+    ) -> tuple[Robot, Sequence[str], list[Desired]]:
+        """Return the robot, the joints of points, and these points. Raises MbsError."""
+        robot = self._in_force()
         if robot is None:
-            self._node.warn("desired", f"desired {what} rejected: there is no model yet")
-            return None
+            raise ArgumentError("there is no model yet")
         names = names or robot.settings.desired_joints or robot.model.joint_names
-        asked = [(p.positions, p.velocities, p.accelerations, p.effort) for p in points]
-        answers = answers_to(robot, names, asked, self._measured())
-        if isinstance(answers, Rejection):
-            self.statistics.rejected(answers)
-            self._node.warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
-            return None
-        self.statistics.answered(begin, self._node.steady_time())
-        return robot, names, answers
+        return robot, names, desired_points(robot, names, points, self._measured())
 
-    def _goals(self, robot: Robot, answer: Answer, after: float = 0.0) -> FloatArray:
-        """Return the servo goals (k,) of a point that is due in ``after`` s; log limited goals.
+    def _goals(self, robot: Robot, desired: Desired, after: float = 0.0) -> FloatArray:
+        """Return the servo goals (k,) in rad or m of a point that is due in ``after`` s.
 
-        They begin at the desired points, and lead them by the whole sag after RAMP.
+        They begin at the desired points, and lead them by the whole sag after RAMP. Limited goals
+        are logged.
         """
-        now = self._node.steady_time()
+        arm, names, now = robot.servos, robot.model.joint_names, self._node.steady_time()
+        assert arm is not None
         self._began = now if self._began is None else self._began
         share = min(1.0, max(0.0, now + after - self._began) / RAMP)
-        goals, limited = servo_goals(robot, answer, share)
+        q, qd, _ = desired.state
+        goals = arm.goals(q, qd, torques=desired.torques, share=share)
+        most = share * arm.most * (1.0 - ROUNDING)
+        limited = [names[k] for k in desired.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
         if limited:
             self._node.warn(
                 "servo goals",
                 f"the servos of {listed(limited)} sag by more than their goals may lead: their "
                 "torques exceed the effort limit, or their stiffness is too low",
             )
-        return goals
+        return goals[desired.places]

@@ -19,7 +19,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.coordinates import velocity_names
 
 if TYPE_CHECKING:
-    from mbs_dynamics.ros.dynamics.contact import Contact
     from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
     from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
@@ -55,15 +54,15 @@ class Output(ABC):
         """Return whether the settings ask for it."""
         return self.name in settings.publish
 
-    @abstractmethod
     def algorithms(self, robot: Robot) -> Algorithms:
         """Return what the kernel of a robot must compute for it."""
+        return {}
 
     @abstractmethod
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         """Return the message with a :meth:`value`, for the body or joint number ``k``."""
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         """Return what the message is to hold; None if there is nothing to publish.
 
         By default it is the result of the same name, or its row k where each body has a topic.
@@ -122,9 +121,6 @@ class BaseWrench(Output):
     def asked(self, settings: DynamicsSettings) -> bool:
         return settings.floating_base
 
-    def algorithms(self, robot: Robot) -> Algorithms:
-        return {}
-
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import wrench_message
 
@@ -173,7 +169,7 @@ class Jacobians(Output):
         names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
         return jacobian_message(stamp, names, robot.bodies[k], rep, value)
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         return results.get(f"jacobian_{k}")
 
 
@@ -223,11 +219,11 @@ class Energy(Output):
         return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
 
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
-        from mbs_dynamics.ros.messages import ENERGIES, array_message
+        from mbs_dynamics.ros.messages import array_message
 
-        return array_message(stamp, value, (ENERGIES,))
+        return array_message(stamp, value, ("kinetic_J,potential_J",))
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
+    def value(self, results: Results, k: int) -> Any:
         if "kinetic_energy" not in results:
             return None
         return np.array([results["kinetic_energy"], results["potential_energy"]], float)
@@ -257,7 +253,7 @@ class JointWrenches(Output):
 
 
 class ExternalTorques(Output):
-    """External torques, by the momentum observer."""
+    """External torques, by the momentum observer: the joints where they are known, and values."""
 
     name = topic = "external_torques"
     type = EFFORTS
@@ -278,9 +274,6 @@ class ExternalTorques(Output):
         names, tau = value
         return joint_message(stamp, names, effort=tau, frame_id=robot.frame())
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return None if contact.torques is None else (contact.joints, contact.torques)
-
 
 class ToolWrench(ExternalTorques):
     """Wrench on the tool that explains the external torques."""
@@ -293,16 +286,13 @@ class ToolWrench(ExternalTorques):
     )
 
     def algorithms(self, robot: Robot) -> Algorithms:
-        options = {"body": robot.tool_body, "representation": "body_fixed"}
+        options = {"body": robot.bodies[0], "representation": "body_fixed"}
         return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
 
     def message(self, stamp: Any, robot: Robot, k: int, value: Any) -> Any:
         from mbs_dynamics.ros.messages import wrench_message
 
-        return wrench_message(stamp, robot.frame(robot.tool_body), value)
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return None if contact.wrench is None else contact.wrench.W
+        return wrench_message(stamp, robot.frame(robot.bodies[0]), value)
 
 
 OUTPUTS: tuple[Output, ...] = (

@@ -1,21 +1,18 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of dynamics_node: results of the robot and diagnostics."""
+"""Publishers of dynamics_node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
 
-from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.outputs import Output
-from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
-from mbs_dynamics.ros.performance import Report
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.messages import topic_names
 
 
 class Outputs:
@@ -35,13 +32,13 @@ class Outputs:
             if name not in self._publishers:
                 self._publishers[name] = self._node.advertise(f"~/{one.topic}", name)
 
-    def publish(self, stamp: Time, results: Results, contact: Contact) -> None:
+    def publish(self, stamp: Time, results: Results) -> None:
         """Publish the results on the topics that have subscribers."""
         assert self._robot is not None
         for one, k, name in self._topics:
             publisher = self._publishers[name]
             if publisher.get_subscription_count():
-                value = one.value(results, contact, k)
+                value = one.value(results, k)
                 if value is not None:
                     publisher.publish(one.message(stamp, self._robot, k, value))
 
@@ -54,8 +51,8 @@ class Outputs:
 def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
     """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
     owners = {
-        "<body>": messages.topic_names(robot.bodies).values(),
-        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
+        "<body>": topic_names(robot.bodies).values(),
+        "<joint>": topic_names(robot.settings.joint_wrenches, "joint").values(),
     }
     for one in robot.settings.asked:
         group, _, placeholder = one.topic.partition("/")
@@ -63,47 +60,3 @@ def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
             yield one, 0, f"~/{group}"
         for k, name in enumerate(owners.get(placeholder, ())):
             yield one, k, f"~/{group}/{name}"
-
-
-# -- diagnostics -----------------------------------------------------------------------------------
-
-
-def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> DiagnosticStatus:
-    """Return the state of the model, and why the latest payload was refused."""
-    robot, values = manager.robot, dict[str, object]()
-    if robot is not None:
-        values = {
-            "joints": len(robot.joint_names),
-            "joint names": ", ".join(robot.joint_names),
-            "bodies": ", ".join(robot.bodies),
-            "representation": robot.settings.representation,
-            "algorithm": robot.settings.algorithm,
-        }
-    model = None if robot is None else robot.model
-    return messages.model_status(
-        model, values, manager.environment.loads, refused=manager.refused, refusals=refusals
-    )
-
-
-def effort_status(contact: Contact, missing: str, answered: bool) -> DiagnosticStatus:
-    """Return the state of what depends on efforts; ``missing`` says why something is missing."""
-    summary = "efforts of all joints" if answered else "nothing received yet"
-    values: dict[str, object] = {"external torques of": ", ".join(contact.joints) or "none"}
-    wrench = contact.wrench
-    if wrench is not None:
-        values["wrench directions observed"] = f"{wrench.observed} of 6"
-        if wrench.observed < 6:
-            missing = missing or (
-                f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "
-                "is partial"
-            )
-    return messages.status("effort", summary, values, warning=missing)
-
-
-def desired_status(report: Report) -> DiagnosticStatus:
-    """Return how many desired points and trajectories were answered or rejected."""
-    warning = ""
-    if report.rejected:
-        warning = f"{report.rejected} desired motions rejected: {report.values['last rejection']}"
-    answered = f"{report.values['answered']} desired motions answered"
-    return messages.status("desired", answered, report.values, warning=warning)

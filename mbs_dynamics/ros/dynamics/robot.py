@@ -30,13 +30,14 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.position_arm import PositionArm
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.outputs import GravityTorques
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -44,12 +45,6 @@ if TYPE_CHECKING:
 
 COMPARED = {"gravity_torques", "bias_torques", "mass_matrix"}
 """Results that may become commands: their code is compared with the equations."""
-
-
-WRENCH_DAMPING = 0.05
-"""Smaller singular values of the Jacobian (lengths in m) are damped in the tool wrench, so that it
-stays finite where the arm is singular."""
-
 
 Results = Mapping[str, Any]
 """Outputs of the kernel by name; without velocities only those that do not need them."""
@@ -106,30 +101,25 @@ class Robot:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
-        self.algorithms: dict[str, Any] = {}
+        # gravity is in it always: no kernel is empty, and resting efforts are compared with it
+        self.algorithms: dict[str, Any] = {**GravityTorques().algorithms(self)}
         """The algorithms in the kernel, by the names of their results."""
         for one in self.settings.asked:
             self.algorithms.update(one.algorithms(self))
-        self._kernel = (
-            mbs.compile_together(self.algorithms, self.model, defaults=False)
-            if self.algorithms
-            else None
-        )
-        if self._kernel is not None:
-            for name in COMPARED & self.algorithms.keys():
-                verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
-        self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
-        self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
-        resting = [one for one in self.settings.asked if not one.needs_velocity]
-        still = {name for one in resting for name in one.algorithms(self)}
-        self._moving = set(self._outputs) - still
+        self._kernel = mbs.compile_together(self.algorithms, self.model, defaults=False)
+        for name in COMPARED & self.algorithms.keys():
+            verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
+        inputs = [port.name for port in self._kernel.inputs]
         # acceleration inputs imply velocity inputs, and these imply positions
-        self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
+        self._takes = sum(name in inputs for name in ("q", "qd", "qdd"))
+        self._outputs = [port.name for port in self._kernel.outputs]
+        resting = [one for one in self.settings.asked if not one.needs_velocity]
+        still = {name for one in (GravityTorques(), *resting) for name in one.algorithms(self)}
+        self._moving = set(self._outputs) - still
 
     def _bind(self) -> None:
         """Store the inputs of the kernel that belong to the model."""
-        on = self._model_of_kernel
-        self._of_model = model_inputs(on, self._kernel) if self._kernel else ()
+        self._of_model = model_inputs(self._model_of_kernel, self._kernel)
 
     @property
     def _model_of_kernel(self) -> Model:
@@ -146,11 +136,6 @@ class Robot:
         changed.model = model
         changed._bind()
         return changed
-
-    @property
-    def tool_body(self) -> str:
-        """The link on which the tool wrench acts."""
-        return self.bodies[0]
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -210,8 +195,6 @@ class Robot:
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""
-        if self._kernel is None:
-            return {}
         outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
         several = outputs if len(self._outputs) > 1 else (outputs,)
         return dict(zip(self._outputs, several, strict=True))
@@ -226,28 +209,31 @@ class ModelManager:
     def __init__(self, settings: DynamicsSettings) -> None:
         self.settings = settings
         self.robot: Robot | None = None
-        self.refused = ""
-        """Why the latest description was refused; empty if it was not."""
-        self.remarks: list[str] = []
-        """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.environment = Environment(LinkGravity("", settings.gravity))
         """Requested gravity and loads, with or without a robot."""
-        self._text: str | None = None
+        self._text = ""
 
-    def describe(self, text: str) -> bool:
-        """Put the robot of a URDF in force. False if the text is the same as the one before."""
+    def describe(self, text: str) -> list[str] | None:
+        """Put the robot of a URDF in force; None if the text is that of the robot in force.
+
+        Return warnings about it, and about gravity and loads that do not fit it and are dropped.
+        """
         if text == self._text:
-            return False
-        self._text = text
-        self._build(text)
-        return True
-
-    def retry(self) -> bool:
-        """Try a refused description again, under settings that may suit it; False if none is."""
-        if not self.refused or self._text is None:
-            return False
-        self._build(self._text)
-        return True
+            return None
+        settings = self.settings
+        model = model_of(
+            text,
+            settings.root,
+            settings.tip,
+            loads_of(settings.loads),
+            floating_base=settings.floating_base,
+        )
+        environment, dropped = self.environment.fitted(
+            model, settings.gravity, lambda some: with_load(model, some.loads[-1])
+        )
+        self.robot = Robot(environment.applied_to(model), settings)
+        self._text, self.environment = text, environment
+        return [*remarks_about(model), *dropped]
 
     def check(self, settings: DynamicsSettings) -> None:
         """Raise MbsError if these settings do not fit the robot in force."""
@@ -280,24 +266,3 @@ class ModelManager:
         if self.robot is not None:
             self.robot = self.robot.with_environment(with_load(self.robot.model, load))
         self.environment = environment
-
-    def _build(self, text: str) -> None:
-        try:
-            settings = self.settings
-            model = model_of(
-                text,
-                settings.root,
-                settings.tip,
-                loads_of(settings.loads),
-                floating_base=settings.floating_base,
-            )
-            environment, dropped = self.environment.fitted(
-                model, settings.gravity, lambda some: with_load(model, some.loads[-1])
-            )
-            robot = Robot(environment.applied_to(model), settings)
-        except MbsError as error:
-            self.refused = str(error)
-            raise
-        self.refused = ""
-        self.robot, self.environment = robot, environment
-        self.remarks = [*remarks_about(model), *dropped]

@@ -72,10 +72,13 @@ class World:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         UnknownJointError.check(settings.joints, model.joint_names)
+        self.joints = settings.joints or model.joint_names
+        """Names of the joints with a motor, in the order of commands."""
+        self._motors = [model.joint_names.index(name) for name in self.joints]
         for tool in tools(model):  # an input for a load there, so that a new load compiles nothing
             model = model.with_payload(tool, 0.0)
-        if settings.joints:
-            others = [name for name in model.joint_names if name not in settings.joints]
+        others = [name for name in model.joint_names if name not in self.joints]
+        if others:
             model = model.with_armature(dict.fromkeys(others, HOLDING))
         self.settings = settings
         self.period = 1.0 / settings.rate
@@ -107,38 +110,54 @@ class World:
         """(2, n) positions and velocities."""
         self.efforts: FloatArray = np.zeros(self.model.n)
         """(n,) efforts of the motors in the latest period, N m or N."""
+        self.commands: FloatArray | None = None
+        """(n,) the commanded efforts in N m or N; None before the first command."""
         self.halted = ""
         """Why the simulation is halted until a reset; empty while it runs."""
         self.braked = self.settings.brakes
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((self.model.nb, 6))
 
-    def advance(self, commands: FloatArray) -> bool:
-        """Simulate one period under commanded efforts (n,); False if halted."""
+    def command(self, efforts: Sequence[float]) -> Rejection | None:
+        """Command efforts in the order of ``joints``, or return why they are refused."""
+        if len(efforts) != len(self.joints):
+            message = f"{len(efforts)} efforts for {len(self.joints)} joints: {listed(self.joints)}"
+            return Rejection("length", message)
+        if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
+            return wild_numbers("effort", self.joints, efforts)
+        self.commands = np.zeros(self.model.n)
+        self.commands[self._motors] = efforts
+        return None
+
+    def advance(self) -> bool:
+        """Simulate one period under the commands; False if halted."""
         if self.halted:
             return False
         if self._pushes:
             lasting = {x: push for x, push in self._pushes.items() if push[1] > self.time + 1e-9}
             self._pushes = lasting
             self._wrenches = body_wrenches(self.model, {x: W for x, (W, _) in lasting.items()})
-        efforts = np.clip(commands, -self.model.effort_limits, self.model.effort_limits)
-        if self.braked:
-            self.efforts = efforts
-            self.periods += 1
-            return True
-        state = self.state
-        try:
-            for _ in range(self.steps):
-                state = self._stepper.step(state, efforts, self._step, self._applied(state))
-        except MbsError as error:
-            self.halted = f"at {self.time:.3f} s: {error}"
-            return False
-        if not np.abs(state).max() < LARGEST_STATE:  # nor is NaN
-            self.halted = f"at {self.time:.3f} s: {self._wild(state)}"
-            return False
-        self.state, self.efforts = state, efforts
+        efforts = self._limited_commands()
+        if not self.braked:
+            state = self.state
+            try:
+                for _ in range(self.steps):
+                    state = self._stepper.step(state, efforts, self._step, self._applied(state))
+            except MbsError as error:
+                self.halted = f"at {self.time:.3f} s: {error}"
+                return False
+            if not np.abs(state).max() < LARGEST_STATE:  # nor is NaN
+                self.halted = f"at {self.time:.3f} s: {self._wild(state)}"
+                return False
+            self.state = state
+        self.efforts = efforts
         self.periods += 1
         return True
+
+    def _limited_commands(self) -> FloatArray:
+        """Return the commands (n,) within the limits of the motors; zeros before the first one."""
+        commands, limits = self.commands, self.model.effort_limits
+        return np.zeros(self.model.n) if commands is None else np.clip(commands, -limits, limits)
 
     def brake(self, hold: bool) -> None:
         """Let brakes hold the robot where it is, or release them."""
@@ -146,14 +165,14 @@ class World:
         if hold:
             self.state = np.array([self.state[0], np.zeros(self.model.n)])
 
-    def carried(self, commands: FloatArray) -> bool:
-        """Return whether efforts (n,) would hold the robot, or nearly, without brakes."""
+    @property
+    def carried(self) -> bool:
+        """Whether the commands would hold the robot, or nearly, without brakes."""
         falling = self._acceleration(np.zeros(self.model.n))
-        return self._acceleration(commands) <= max(CARRIED * falling, SLIGHT)
+        return self._acceleration(self._limited_commands()) <= max(CARRIED * falling, SLIGHT)
 
     def _acceleration(self, efforts: FloatArray) -> float:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
-        efforts = np.clip(efforts, -self.model.effort_limits, self.model.effort_limits)
         still = np.array([self.state[0], np.zeros(self.model.n)])
         after = self._stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
@@ -191,11 +210,6 @@ class World:
         Raises as :func:`~mbs_dynamics.control.environment.with_load`.
         """
         self._stepper = self._stepper_of(with_load(self.model, load))
-
-    def saturated(self) -> list[str]:
-        """Return the joints whose motors are at their effort limit."""
-        full = np.abs(self.efforts) >= self.model.effort_limits
-        return [name for name, is_full in zip(self.model.joint_names, full, strict=True) if is_full]
 
     def _stepper_of(self, model: Model) -> Stepper:
         algorithm = self.settings.algorithm
@@ -252,34 +266,6 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
         geared = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
         damping = np.where(geared < math.inf, np.maximum(model.damping, geared), model.damping)
     return JointForces.of(model, damping=damping, stops=True)
-
-
-class EffortCommands:
-    """The commands in force, in the order of ``joints`` (empty: all)."""
-
-    def __init__(self, joint_names: Sequence[str], joints: Sequence[str] = ()) -> None:
-        self.joints = tuple(joints) or tuple(joint_names)
-        self._places = [joint_names.index(name) for name in self.joints]
-        self._n = len(joint_names)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all commands."""
-        self.efforts: FloatArray = np.zeros(self._n)
-        """(n,) the efforts in force, in N m or N."""
-        self.given = False
-        """Whether there was a valid command."""
-
-    def set(self, efforts: Sequence[float]) -> Rejection | None:
-        """Store efforts in the order of ``joints``, or return why they are refused."""
-        if len(efforts) != len(self.joints):
-            message = f"{len(efforts)} efforts for {len(self.joints)} joints: {listed(self.joints)}"
-            return Rejection("length", message)
-        if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
-            return wild_numbers("effort", self.joints, efforts)
-        self.efforts[self._places] = efforts
-        self.given = True
-        return None
 
 
 class Pacer:

@@ -165,6 +165,14 @@ def test_limits_that_clip_torques_are_warnings(limited, words, monkeypatch):
     assert words in message
 
 
+def test_a_problem_with_the_controllers_is_an_error_while_torques_act():
+    bench, said = Bench(), "'positions' is unconfigured"
+    assert parts(outputs.command_status(bench.core, [said], TRAFFIC, said))[0] == WARN
+    bench.enabled()
+    level, message, _ = parts(outputs.command_status(bench.core, [], TRAFFIC, said))
+    assert (level, message) == (ERROR, f"enabled; {said}")
+
+
 @pytest.mark.parametrize("on_fault", ["ramp_down", "hold"])
 def test_a_fault_is_an_error_that_says_whether_torques_are_held(on_fault):
     bench = Bench(on_fault=on_fault).enabled()

@@ -55,7 +55,7 @@ class Moving(Bench):
             self.send(self.arm.q, self.arm.qd, self.arm.names, efforts=efforts)
             if self.core.arm.stopping:
                 self.tick()
-            self.said += self.core.arm.events.remarks()
+            self.said += self.core.arm.new_remarks()
             if self.commands:
                 self.tau = np.array(self.commands[-1][1][::-1])
             self.arm.command = self.tau + self.carried * self.arm.statics.gravity(self.arm.q)

@@ -194,7 +194,7 @@ def test_torques_stay_where_the_position_controller_is_lost(lost):
 
     def status():
         handover = scene.handover
-        return command_status(scene.core, [], TRAFFIC, handover.trouble, alone=handover.alone)
+        return command_status(scene.core, [], TRAFFIC, handover.trouble)
 
     assert status().level == DiagnosticStatus.ERROR
     assert "the torques alone hold the arm" in status().message

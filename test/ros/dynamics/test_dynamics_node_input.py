@@ -5,6 +5,8 @@
 Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
+import re
+
 import pytest
 
 pytest.importorskip("rclpy")
@@ -25,9 +27,9 @@ import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS
 from mbs_dynamics.control import PositionArm
 from mbs_dynamics.control.joint_states import Rejection
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.feed_forward import answers_to, desired_state
+from mbs_dynamics.ros.dynamics.feed_forward import desired_points, desired_state
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
@@ -281,7 +283,11 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
         np.testing.assert_allclose(one.effort, expected, rtol=1e-12)
     bench.receive("dynamics_node/desired", point(q=Q[:-1]))
     assert torques() is None
-    assert bench.status("desired")[0] == WARN
+    level, message, _ = bench.status("model")
+    assert level == WARN
+    assert "desired refused: point 0: 7 desired joints but 6 position value(s)" in message
+    bench.receive("dynamics_node/desired", point())
+    assert bench.status("model")[0] == OK
 
 
 def servos_of(names, tmp_path):
@@ -359,48 +365,50 @@ SOME = ("c", "a"), ("a", "b", "c")
 MEASURED = np.array([7.0, 8.0, 9.0])
 
 
+def point_of(positions, velocities=(), accelerations=(), effort=()):
+    given = {"positions": positions, "velocities": velocities, "accelerations": accelerations}
+    return JointTrajectoryPoint(**{k: list(x) for k, x in given.items()}, effort=list(effort))
+
+
 def test_other_joints_stand_where_they_were_measured():
-    state = desired_state(([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], []), *SOME, MEASURED)
+    point = point_of([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
+    state = desired_state(point, *SOME, MEASURED)
     assert state.tolist() == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
     assert MEASURED.tolist() == [7.0, 8.0, 9.0]
-    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
-    assert rejection.kind == "not_measured"
-    assert rejection.reason.endswith("b")
+    with pytest.raises(ArgumentError, match="no fresh joint_states of the other joints: b"):
+        desired_state(point_of([1.0, 2.0]), *SOME, None)
 
 
 @pytest.mark.parametrize(
-    ("point", "kind", "said"),
+    ("point", "said"),
     [
-        (([], [], [], []), "position_length", "2 desired joints but 0 position value(s)"),
-        (([1.0, 2.0], [1.0], [], []), "velocity_length", "but 1 velocity value(s)"),
-        (([1.0, 2.0], [], [1.0, 2.0], []), "velocity_length", "accelerations but no velocities"),
-        (([1.0, 2.0], [1.0, 2.0], [3.0], []), "acceleration_length", "but 1 acceleration value"),
-        (([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0], []), "not_finite", "desired acceleration is not"),
-        (([1e10, 0.0], [], [], []), "too_large", "desired position is too large to be true: a ="),
-        (([1.0, 2.0], [], [], [1.0, 2.0]), "effort", "the point has efforts"),
+        (([],), "2 desired joints but 0 position value(s)"),
+        (([1.0, 2.0], [1.0]), "but 1 velocity value(s)"),
+        (([1.0, 2.0], [], [1.0, 2.0]), "accelerations but no velocities"),
+        (([1.0, 2.0], [1.0, 2.0], [3.0]), "but 1 acceleration value"),
+        (([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0]), "desired acceleration is not finite"),
+        (([1e10, 0.0],), "desired position is too large to be true: a ="),
+        (([1.0, 2.0], [], [], [1.0, 2.0]), "the point has efforts"),
     ],
 )
-def test_malformed_points_are_refused(point, kind, said):
-    rejection = desired_state(point, *BOTH, None)
-    assert isinstance(rejection, Rejection)
-    assert rejection.kind == kind
-    assert said in rejection.reason
+def test_malformed_points_are_refused(point, said):
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        desired_state(point_of(*point), *BOTH, None)
 
 
 @pytest.mark.parametrize(
-    ("names", "points", "kind", "said"),
+    ("names", "points", "said"),
     [
-        (("elbow",), [([0.1], [], [], [])], "unknown_joint", "no joint 'elbow'; its joints are:"),
-        (("joint2",) * 2, [([0.1, 0.2], [], [], [])], "duplicate_joints", "joint2, joint2"),
-        (("joint2",), [], "no_points", "no points"),
-        (("joint2",), [([0.1], [], [], []), ([np.nan], [], [], [])], "not_finite", "point 1"),
+        (("elbow",), [[0.1]], "no joint 'elbow'"),
+        (("joint2",) * 2, [[0.1, 0.2]], "twice: joint2"),
+        (("joint2",), [], "no points"),
+        (("joint2",), [[0.1], [np.nan]], "point 1: desired position is not finite"),
     ],
 )
-def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
+def test_bad_trajectories_are_refused_as_a_whole(names, points, said):
     robot = Robot(MODEL, DynamicsSettings(publish=("desired_torques",)))
-    rejection = answers_to(robot, names, points, np.zeros(7))
-    assert rejection.kind == kind
-    assert said in rejection.reason
+    with pytest.raises(MbsError, match=said):
+        desired_points(robot, names, [point_of(q) for q in points], np.zeros(7))
 
 
 def test_counts_and_rates():

@@ -13,7 +13,6 @@ from builtin_interfaces.msg import Time
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import PUBLISHED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
 from mbs_dynamics.ros.dynamics.publishers import Outputs
@@ -65,11 +64,11 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     group, _, placeholder = one.topic.partition("/")
     topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
     assert sorted(node.topics) == sorted(topics)
-    wrench = SimpleNamespace(W=np.arange(6.0))
-    contact = SimpleNamespace(joints=("joint2", "joint5"), torques=np.ones(2), wrench=wrench)
+    torques = ("joint2", "joint5"), np.ones(2)
+    contact = {"external_torques": torques, "tool_wrench": np.arange(6.0)}
     for qd, known in ((QD, True), (None, one.observed or not one.needs_velocity)):
         node.sent.clear()
-        outputs.publish(Time(sec=1), robot.evaluate(Q, qd), contact)
+        outputs.publish(Time(sec=1), {**robot.evaluate(Q, qd), **contact})
         assert node.sent.keys() == (set(topics) if known else set())
         assert {type(message) for message in node.sent.values()} <= {message_type(one.type)}
     outputs.arrange(Robot(MODEL, DynamicsSettings(publish=())))
@@ -79,7 +78,7 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
 def test_messages_hold_the_results_in_their_frames_and_none_is_formed_without_subscriber():
     joints = {"joint6": "link6", "flange_joint": "flange"}
     robot, outputs, node = arranged(publish=PUBLISHED, joint_wrenches=tuple(joints))
-    outputs.publish(Time(sec=1), robot.evaluate(Q, QD), Contact())
+    outputs.publish(Time(sec=1), robot.evaluate(Q, QD))
     messages = node.sent
     close = np.testing.assert_allclose
     close(messages["~/mass_matrix"].data, mbs.mass_matrix(MODEL, Q).ravel(), atol=1e-12)
@@ -93,5 +92,5 @@ def test_messages_hold_the_results_in_their_frames_and_none_is_formed_without_su
     node.sent.clear()  # nobody subscribes any more
     for publisher in outputs._publishers.values():
         publisher.get_subscription_count = lambda: 0
-    outputs.publish(Time(sec=1), robot.evaluate(Q, QD), Contact())
+    outputs.publish(Time(sec=1), robot.evaluate(Q, QD))
     assert node.sent == {}

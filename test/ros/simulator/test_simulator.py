@@ -18,7 +18,6 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,
-    EffortCommands,
     Pacer,
     World,
 )
@@ -51,8 +50,8 @@ def world(model=ARM, **changes):
 
 def run(simulated, seconds, commands=None):
     for _ in range(round(seconds / simulated.period)):
-        torques = np.zeros(simulated.model.n) if commands is None else commands(simulated.state)
-        assert simulated.advance(torques), simulated.halted
+        simulated.commands = None if commands is None else commands(simulated.state)
+        assert simulated.advance(), simulated.halted
     return simulated.state
 
 
@@ -76,18 +75,19 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     assert simulated.braked
     for share in (0.0, 0.5, 0.85):
         run(simulated, 0.1, lambda _, share=share: share * g)
-        assert not simulated.carried(share * g)
+        assert not simulated.carried
         np.testing.assert_array_equal(simulated.state, [start, np.zeros(model.n)])
         np.testing.assert_array_equal(simulated.efforts, share * g)
-    for share in (0.95, 1.0, 1.05):
-        assert simulated.carried(share * g)
-    assert not simulated.carried(-g)
+    for share in (0.95, 1.0, 1.05, -1.0):
+        simulated.commands = share * g
+        assert simulated.carried == (share > 0.0)
     simulated.brake(False)
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
     simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
-    assert not simulated.carried(mbs.gravity_torques(model, q))
+    simulated.commands = mbs.gravity_torques(model, q)
+    assert not simulated.carried
     simulated.brake(True)
     np.testing.assert_array_equal(simulated.state[1], 0.0)
     simulated.brake(False)
@@ -107,8 +107,10 @@ def test_joints_that_nobody_commands_are_held():
     tau = np.zeros(model.n)
     tau[rows] = mbs.gravity_torques(model, start)[rows]
     assert np.abs(mbs.gravity_torques(model, start)[others]).max() > 50.0  # the torso would fall
-    assert simulated.carried(tau)
-    assert not simulated.carried(np.zeros(model.n))
+    simulated.commands = np.zeros(model.n)
+    assert not simulated.carried
+    simulated.command(tau[rows])
+    assert simulated.carried
     tau[rows[0]] += 5.0
     q, _ = run(simulated, 0.3, lambda _: tau)
     assert abs(q[rows[0]] - start[rows[0]]) > 0.05
@@ -197,21 +199,22 @@ def test_reset_goes_back_but_time_does_not():
 
 def test_a_simulation_gone_wrong_halts_where_it_is_until_it_is_reset(monkeypatch):
     simulated = world(mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"')))
+    simulated.commands = np.array([1e9])
     for _ in range(1000):
-        if not simulated.advance(np.array([1e9])):
+        if not simulated.advance():
             break
     assert "hinge" in simulated.halted
     assert np.isfinite(simulated.state).all()
-    assert not simulated.advance(np.zeros(1))
+    assert not simulated.advance()
     simulated.reset()
-    assert simulated.advance(np.zeros(1))
+    assert simulated.advance()
     state = simulated.state
 
     def fails(*_):
         raise SingularError("the mass matrix is singular")
 
     monkeypatch.setattr(simulated._stepper, "step", fails)
-    assert not simulated.advance(np.zeros(1))
+    assert not simulated.advance()
     assert simulated.halted.endswith("the mass matrix is singular")
     np.testing.assert_array_equal(simulated.state, state)
 
@@ -232,33 +235,31 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
 
 
 def test_commands_stand_in_the_order_of_joints():
-    commands = EffortCommands(("a", "b", "c"), joints=("c", "a"))
-    assert commands.efforts.tolist() == [0.0, 0.0, 0.0]
-    commands.set([1.0, 2.0])
-    assert commands.efforts.tolist() == [2.0, 0.0, 1.0]
-    assert commands.given
-    commands.reset()
-    assert commands.efforts.tolist() == [0.0, 0.0, 0.0]
-    assert not commands.given
+    simulated = world(joints=("joint3", "joint1"))
+    assert simulated.commands is None
+    assert simulated.command([1.0, 2.0]) is None
+    assert simulated.commands.tolist() == [2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    simulated.reset()
+    assert simulated.commands is None
 
 
 @pytest.mark.parametrize(
     ("efforts", "kind", "said"),
     [
-        ([1.0], "length", "1 efforts for 2 joints: a, b"),
+        ([1.0], "length", "1 efforts for 2 joints: joint1, joint2"),
         ([], "length", "0 efforts for 2 joints"),
-        ([1.0, np.nan], "not_finite", "b = nan"),
-        ([-np.inf, 0.0], "not_finite", "a = -inf"),
-        ([1e10, 0.0], "too_large", "a = 1e+10"),
+        ([1.0, np.nan], "not_finite", "joint2 = nan"),
+        ([-np.inf, 0.0], "not_finite", "joint1 = -inf"),
+        ([1e10, 0.0], "too_large", "joint1 = 1e+10"),
     ],
 )
 def test_bad_commands_are_refused_as_a_whole(efforts, kind, said):
-    commands = EffortCommands(("a", "b"))
-    commands.set([7.0, 8.0])
-    rejection = commands.set(efforts)
+    simulated = world(joints=("joint1", "joint2"))
+    simulated.command([7.0, 8.0])
+    rejection = simulated.command(efforts)
     assert rejection.kind == kind
     assert said in rejection.reason
-    assert commands.efforts.tolist() == [7.0, 8.0]
+    assert simulated.commands[:2].tolist() == [7.0, 8.0]
 
 
 @given(st.lists(st.floats(0.0, 0.05), max_size=50), st.sampled_from([0.25, 1.0, 3.0]))

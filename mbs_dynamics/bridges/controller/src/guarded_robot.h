@@ -27,7 +27,6 @@
 
 /* Places of two checks among guarded_checks. */
 #define GUARDED_OVERLOAD ${overload}
-#define GUARDED_LATCHED ${latched}
 
 /* Places of the joints to command among all joints, and their Coulomb friction in N m or N. */
 static const int guarded_places[GUARDED_COMMANDED] = {${places}};

@@ -100,7 +100,7 @@ std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded
   std::vector<std::string> found;
   for (int k = 0; k < GUARDED_CHECKS; ++k) {
     const std::string why = finding(k, verdict, state);
-    if (!why.empty() && guarded_checks[k].forbids && k != GUARDED_LATCHED) {
+    if (!why.empty() && guarded_checks[k].forbids) {
       found.push_back(why);
     }
   }
@@ -113,7 +113,6 @@ guarded_Verdict nothing_found()
   for (int k = 0; k < GUARDED_CHECKS; ++k) {
     verdict.joint[k] = verdict.value[k] = verdict.limit[k] = NAN;
   }
-  verdict.fresh_for = 0.0;
   return verdict;
 }
 

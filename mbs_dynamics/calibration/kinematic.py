@@ -1,12 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematic calibration: zeros of joints, and placements of links, from postures of an arm.
+"""Zeros of joints, and placements of links, from postures of which one thing is known.
 
-The joint positions of several postures are recorded, and one of these is known:
-
-- the tip touched one point in all of them (:func:`calibrate_touches`),
-- the pose of a link was measured, by a jig or a camera (:func:`calibrate_poses`),
-- two arms held one another (:func:`calibrate_hold`).
+The tip touched one point in all of them, the pose of a link was measured, or two arms held one
+another.
 
 The joint position is the reading plus the zero. The placement D of a link, Mueller (kinematics),
 eq. (3), becomes D exp(xi), with the twist xi in the frame of the link. A zero is the component of
@@ -18,62 +15,49 @@ few outliers are left out. A zero whose posterior is as wide as its prior is not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import polar
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import check_arm
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.urdf_document import UrdfDocument
+from mbs_dynamics.model.urdf_tree import tree_of
 from mbs_dynamics.timeseries import TimeSeries
 
-ZERO_PRIOR = 0.3
-"""Standard deviation of a zero before the calibration, in rad or m."""
-
-ANGLE_PRIOR, LENGTH_PRIOR = 0.02, 0.003
-"""Standard deviations of the other components of placements, in rad and m."""
+ZERO_PRIOR, ANGLE_PRIOR, LENGTH_PRIOR = 0.3, 0.02, 0.003
+"""Standard deviations of a zero, and of angles and lengths of placements, in rad and m."""
 
 LEVER = 0.1
 """Lever arm in m that converts errors of orientation to errors of position."""
 
-FIRST_NOISE = 0.002
-"""Standard deviation of a measured coordinate in m that is assumed at first."""
+FIRST_NOISE, SMALLEST_NOISE = 0.002, 1e-5
+"""Standard deviation of a measured coordinate in m: assumed at first, and smallest one."""
 
-SMALLEST_NOISE = 1e-5
-"""Smallest assumed standard deviation of a measured coordinate, in m."""
+OUTLIER, MOST_OUTLIERS = 4.0, 0.3
+"""Number of standard deviations above which a posture is left out, and largest share of these."""
 
-OUTLIER = 4.0
-"""Number of standard deviations above which a posture is left out."""
+OBSERVABLE, MOST_HIDDEN = 0.09, 0.4
+"""Standard error of a zero, in rad or m, from which on it counts as not observable, and largest
+share of such zeros."""
 
-MOST_OUTLIERS = 0.3
-"""Largest share of postures that may be left out."""
-
-LARGEST_ERROR = 0.005
-"""Largest residual of the postures in m that is accepted."""
-
-OBSERVABLE = 0.3
-"""Ratio of the posterior to the prior deviation from which on a zero counts as not observable."""
-
-UNIT = 0.01
-"""Largest deviation of the norm of a quaternion from 1."""
-
-MOST_HIDDEN = 0.4
-"""Largest share of zeros that may not be observable."""
-
-LARGEST_DEVIATION = 0.02
-"""Largest standard error of a zero, in rad or m, that is accepted."""
+LARGEST_DEVIATION, LARGEST_ERROR = 0.02, 0.005
+"""Largest standard error of a zero, in rad or m, and largest residual in m that are accepted."""
 
 MEASURED = ("x", "y", "z", "qx", "qy", "qz", "qw")
 """Columns of a measured pose: position in m, and quaternion."""
+
+Residuals = Callable[[Model, FloatArray, FloatArray], FloatArray]
+"""(N, k) differences in m of a model, at positions (N, n), with unknown constants (c,)."""
 
 
 class Calibration(NamedTuple):
@@ -86,7 +70,7 @@ class Calibration(NamedTuple):
     unobservable: tuple[str, ...]
     """Joints whose zeros the postures do not determine, and which are unchanged."""
     twists: dict[str, FloatArray]
-    """Twists xi (6,) by body, angular part first, zeros included."""
+    """Twists xi (6,) by joint, angular part first, zeros included."""
     before: float
     """Root mean square residual of the postures in m, with the description."""
     after: float
@@ -102,29 +86,34 @@ class Calibration(NamedTuple):
         return self.after < self.before
 
 
+def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> bytes:
+    """Return a URDF file with calibrated origins of joints, unchanged elsewhere.
+
+    Position limits are shifted by the zeros, so that they stay where they are on the arm.
+    """
+    document, joints = UrdfDocument(source), tree_of(source).joints
+    for name, xi in result.twists.items():
+        if xi.any():
+            pose = joints[name].origin.pose() @ se3.exp(xi)
+            document.set_origin(name, pose, result.zeros[name])
+    return document.to_bytes()
+
+
 def calibrate_touches(
-    model: Model,
-    postures: TimeSeries,
-    tip: str,
-    *,
-    point: Sequence[float] | None = None,
-    placements: bool = False,
+    model: Model, postures: TimeSeries, tip: str, *, placements: bool = False
 ) -> Calibration:
     """Return the calibration of an arm whose tip touched one point in all postures.
 
-    ``tip`` is the link or frame whose origin touched it. ``point`` (3,) is in m in the frame of the
-    root link; None if it is not known. With ``placements``, those of links are calibrated as well.
+    ``tip`` is the link or frame whose origin touched it. With ``placements``, those of links are
+    calibrated as well.
 
     Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
     """
-    known = None if point is None else checks.numbers("point", point, (3,))
-    middle = _poses(model, _positions(model, postures)[0], tip)[:, :3, 3].mean(axis=0)
 
-    def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
-        touched = middle + constants if known is None else known
-        return _poses(arm, q, tip)[:, :3, 3] - touched
+    def residuals(arm: Model, q: FloatArray, point: FloatArray) -> FloatArray:
+        return _poses(arm, q, tip)[:, :3, 3] - point
 
-    return _calibrated(model, postures, residuals, 3 if known is None else 0, placements)
+    return _calibrated(model, postures, residuals, 3, placements)
 
 
 def calibrate_poses(
@@ -134,11 +123,7 @@ def calibrate_poses(
 
     ``postures`` have the columns x, y, z in m and qx, qy, qz, qw, a unit quaternion, in the frame
     of the root link. With ``camera`` they are poses of a marker on the link in the frame of a
-    camera; the placements of both are unknown. With ``placements``, those of links are calibrated
-    as well.
-
-    Raises UnknownBodyError; TimeSeriesError for missing columns, and for too few, uninformative or
-    contradictory postures.
+    camera; the placements of both are unknown. All else is as for :func:`calibrate_touches`.
     """
     absent = [name for name in MEASURED if name not in postures.columns]
     if absent:
@@ -146,22 +131,17 @@ def calibrate_poses(
             f"has no columns {listed(absent)}; a measured pose needs {', '.join(MEASURED)}"
         )
     rows = np.column_stack([postures.columns[name] for name in MEASURED])
-    lengths = np.linalg.norm(rows[:, 3:], axis=1, keepdims=True)
-    wrong = np.flatnonzero(np.abs(lengths[:, 0] - 1.0) > UNIT)
-    if len(wrong):
-        row = int(wrong[0])
-        raise postures.error(
-            f"qx, qy, qz, qw must be a unit quaternion; its norm is {lengths[row, 0]:.4g} in "
-            f"row {row + 1}"
-        )
+    if not np.allclose(np.linalg.norm(rows[:, 3:], axis=1), 1.0, atol=0.01):
+        raise postures.error("qx, qy, qz, qw must be unit quaternions")
     measured = se3.pose(Rotation.from_quat(rows[:, 3:]).as_matrix(), rows[:, :3])
-    described = _poses(model, _positions(model, postures)[0], link)
-    A0, B0 = _hand_eye(measured, described) if camera else (np.eye(4), np.eye(4))
+    A, B = np.eye(4), np.eye(4)
+    if camera:
+        A, B = _hand_eye(measured, _poses(model, _positions(model, postures)[0], link))
 
     def residuals(arm: Model, q: FloatArray, constants: FloatArray) -> FloatArray:
         C = _poses(arm, q, link)
         if camera:
-            C = A0 @ se3.exp(constants[:6]) @ C @ se3.exp(constants[6:]) @ B0
+            C = A @ se3.exp(constants[:6]) @ C @ se3.exp(constants[6:]) @ B
         return _differences(measured, C)
 
     return _calibrated(model, postures, residuals, 12 if camera else 0, placements)
@@ -172,10 +152,8 @@ def calibrate_hold(
 ) -> Calibration:
     """Return the calibration of two arms that held one another in all postures.
 
-    The pose of the link ``second`` in the frame of ``first`` is constant and unknown. With
-    ``placements``, those of links are calibrated as well.
-
-    Raises UnknownBodyError; TimeSeriesError for too few, uninformative or contradictory postures.
+    The pose of the link ``second`` in the frame of ``first`` is constant and unknown. All else is
+    as for :func:`calibrate_touches`.
     """
 
     def relative(arm: Model, q: FloatArray) -> FloatArray:
@@ -187,9 +165,6 @@ def calibrate_hold(
         return _differences(held @ se3.exp(constants), relative(arm, q))
 
     return _calibrated(model, postures, residuals, 6, placements)
-
-
-# -- residuals of postures -------------------------------------------------------------------------
 
 
 def _positions(model: Model, postures: TimeSeries) -> tuple[FloatArray, tuple[str, ...]]:
@@ -219,35 +194,24 @@ def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
 def _hand_eye(measured: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return poses A, B with measured = A C B in the sense of least squares.
 
-    Rotations first: R_m = R_A R_C R_B is linear in R_A^T and R_B, R_A^T R_m = R_C R_B. Then
-    positions.
+    Rotations first: R_A takes the axes of R_C R_C0^T to those of R_m R_m0^T (Park and Martin 1994).
+    Then positions: r_m = R_A (R_C r_B + r_C) + r_A.
     """
-    rows = [
-        np.hstack([np.kron(M[:3, :3].T, np.eye(3)), -np.kron(np.eye(3), K[:3, :3])])
-        for M, K in zip(measured, C, strict=True)
-    ]
-    solution = np.linalg.svd(np.vstack(rows))[2][-1]
-    blocks = [x.reshape(3, 3).T for x in (solution[:9], solution[9:])]  # of any scale and sign
-    R_A, R_B = (polar(np.sign(np.linalg.det(x)) * x)[0] for x in blocks)
-    R_A = R_A.T
-    # r_m = R_A (R_C r_B + r_C) + r_A
-    lhs = np.vstack([np.hstack([np.eye(3), R_A @ K[:3, :3]]) for K in C])
-    rhs = np.concatenate([M[:3, 3] - R_A @ K[:3, 3] for M, K in zip(measured, C, strict=True)])
-    r = np.linalg.lstsq(lhs, rhs, rcond=None)[0]
-    return se3.pose(R_A, r[:3]), se3.pose(R_B, r[3:])
+    R_m, R_C = (Rotation.from_matrix(x[:, :3, :3]) for x in (measured, C))
+    quaternions = [(R * R[0].inv()).as_quat() for R in (R_m, R_C)]
+    axes = [x[:, :3] * x[:, 3:] for x in quaternions]  # times half the sine, smooth at half a turn
+    R_A = Rotation.align_vectors(*axes)[0]
+    R_B = (R_C.inv() * R_A.inv() * R_m).mean()
+    A = R_A.as_matrix()
+    lhs = np.vstack([np.hstack([np.eye(3), A @ K[:3, :3]]) for K in C])
+    r = np.linalg.lstsq(lhs, (measured[:, :3, 3] - C[:, :3, 3] @ A.T).ravel(), rcond=None)[0]
+    return se3.pose(A, r[:3]), se3.pose(R_B.as_matrix(), r[3:])
 
 
-# -- the estimate ----------------------------------------------------------------------------------
+class _Problem:
+    """The parameters x: zeros, with ``placements`` a twist (6,) for each joint, and constants.
 
-Residuals = Callable[[Model, FloatArray, FloatArray], FloatArray]
-"""(N, k) differences in m of a model, at positions (N, n), with constants (c,)."""
-
-
-class _Estimation:
-    """Maximum a posteriori estimate of zeros, placements and constants.
-
-    The parameters x are the zeros of the joints, with ``placements`` a twist (6,) for each joint,
-    and the constants of the residuals, such as an unknown point, which have no prior.
+    Constants have no prior.
     """
 
     def __init__(
@@ -258,27 +222,24 @@ class _Estimation:
         constants: int,
         placements: bool,
     ) -> None:
-        self.model, self.residuals, self.placements = model, residuals, placements
-        self.q, names = _positions(model, postures)
-        owners = [body for body in model.bodies if body.joint.mimics is None]
-        self.bodies = [body for body in owners if body.joint.name in names]
+        self.model, self.residuals, self.constants = model, residuals, constants
+        self.q, joints = _positions(model, postures)
+        self.bodies = [
+            body for body in model.bodies if body.joint.name in joints and not body.joint.mimics
+        ]
         self.screws = np.array([body.joint.screw for body in self.bodies])
-        self.count, self.constants = len(self.bodies), constants
-        others = [ANGLE_PRIOR] * 3 + [LENGTH_PRIOR] * 3
-        self.prior = np.concatenate(
-            [
-                np.full(self.count, ZERO_PRIOR),
-                np.tile(others, self.count if placements else 0),
-                np.full(constants, np.inf),
-            ]
+        self.count = len(self.bodies)
+        others = [ANGLE_PRIOR] * 3 + [LENGTH_PRIOR] * 3 if placements else []
+        self.prior = np.array(
+            [ZERO_PRIOR] * self.count + others * self.count + [np.inf] * constants
         )
         self.estimated = np.ones(len(self.prior), dtype=bool)
 
     def twists(self, x: FloatArray) -> FloatArray:
         """Return the twists (count, 6): zeros along the joint screws, and the other components."""
         S, xi = self.screws, self.screws * x[: self.count, None]
-        if self.placements:
-            others = x[self.count : 7 * self.count].reshape(-1, 6)
+        others = x[self.count : len(x) - self.constants].reshape(-1, 6)
+        if len(others):
             along = np.sum(others * S, axis=1, keepdims=True) / np.sum(S * S, axis=1, keepdims=True)
             xi = xi + others - along * S
         return np.asarray(xi)
@@ -290,66 +251,58 @@ class _Estimation:
 
     def differences(self, x: FloatArray) -> FloatArray:
         """Return the residuals (N, k) in m of all postures."""
-        constants = x[len(x) - self.constants :]
-        return self.residuals(self.model_of(x), self.q, constants)
+        return self.residuals(self.model_of(x), self.q, x[len(x) - self.constants :])
 
     def fit(self, x: FloatArray, rows: Any, noise: float, loss: str) -> tuple[FloatArray, Any]:
         """Return the estimate from a start x by the postures ``rows``, and its Jacobian."""
-        free, prior = self.estimated, self.prior[self.estimated]
-
-        def whole(y: FloatArray) -> FloatArray:
-            parameters = x.copy()
-            parameters[free] = y
-            return np.asarray(parameters)
+        x, free = x.copy(), self.estimated
 
         def weighted(y: FloatArray) -> FloatArray:
-            return np.concatenate([self.differences(whole(y))[rows].ravel() / noise, y / prior])
+            x[free] = y
+            return np.append(self.differences(x)[rows].ravel() / noise, y / self.prior[free])
 
         found = least_squares(weighted, x[free], loss=loss, x_scale="jac")
-        return whole(found.x), found.jac
+        x[free] = found.x
+        return x, found.jac
 
 
 def _calibrated(
     model: Model, postures: TimeSeries, residuals: Residuals, constants: int, placements: bool
 ) -> Calibration:
     """Return the calibration: a robust fit, then without outliers and unobservable zeros."""
-    problem = _Estimation(model, postures, residuals, constants, placements)
-    names = [body.joint.name for body in problem.bodies]
+    problem = _Problem(model, postures, residuals, constants, placements)
     count, x = problem.count, np.zeros(len(problem.prior))
-    every = np.ones(len(problem.q), dtype=bool)
+    rows, unknown = np.ones(len(problem.q), dtype=bool), count + constants
     if constants:  # with the zeros of the description, for the residuals before the calibration
-        problem.estimated[: len(x) - constants] = False
-        x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
-        problem.estimated[:] = True
+        problem.estimated[:-constants] = False
+        x, _ = problem.fit(x, rows, FIRST_NOISE, "cauchy")
     described = problem.differences(x)
-    unknown = count + constants
     if described.size < unknown + described.shape[1]:
         raise postures.error(
             f"{len(described)} postures are too few for {count} zeros; at least "
             f"{2 + unknown // described.shape[1]} are needed, and twice as many are better"
         )
-    x, _ = problem.fit(x, every, FIRST_NOISE, "cauchy")
+    problem.estimated[:] = True
+    x, _ = problem.fit(x, rows, FIRST_NOISE, "cauchy")
     sizes = np.abs(problem.differences(x))
-    noise = max(1.4826 * float(np.median(sizes)), SMALLEST_NOISE)
-    rows = sizes.max(axis=1) < OUTLIER * noise
+    rows = sizes.max(axis=1) < OUTLIER * max(1.4826 * float(np.median(sizes)), SMALLEST_NOISE)
+    freedoms = max(int(rows.sum()) * described.shape[1] - unknown, 1)
+    noise = max(math.sqrt(float(np.square(sizes[rows]).sum()) / freedoms), SMALLEST_NOISE)
     deviations = np.zeros(len(x))
     while True:  # without the least observable zero in each turn, since others depend on it
-        x, _ = problem.fit(x, rows, noise, "linear")
-        squares = float(np.sum(problem.differences(x)[rows] ** 2))
-        freedoms = rows.sum() * described.shape[1] - unknown
-        noise = max(math.sqrt(squares / max(freedoms, 1)), SMALLEST_NOISE)
         x, J = problem.fit(x, rows, noise, "linear")
         deviations[problem.estimated] = np.sqrt(np.diag(np.linalg.pinv(J.T @ J)))
-        hidden = np.where(problem.estimated, deviations, 0.0)[:count]
-        worst = int(np.argmax(hidden))
-        if hidden[worst] < OBSERVABLE * ZERO_PRIOR:
+        known = np.nan_to_num(deviations[:count])
+        worst = int(np.argmax(known))
+        if known[worst] < OBSERVABLE:
             break
         problem.estimated[worst], x[worst], deviations[worst] = False, 0.0, math.nan
+    names = [body.joint.name for body in problem.bodies]
     result = Calibration(
         zeros=dict(zip(names, x[:count].tolist(), strict=True)),
         deviations=dict(zip(names, deviations[:count].tolist(), strict=True)),
         unobservable=tuple(names[k] for k in np.flatnonzero(~problem.estimated[:count])),
-        twists={b.name: xi for b, xi in zip(problem.bodies, problem.twists(x), strict=True)},
+        twists=dict(zip(names, problem.twists(x), strict=True)),
         before=_distance(described[rows]),
         after=_distance(problem.differences(x)[rows]),
         outliers=tuple(np.flatnonzero(~rows).tolist()),
@@ -366,29 +319,20 @@ def _check(postures: TimeSeries, result: Calibration, placements: bool) -> None:
     separate a zero from the placement of the next joint.
     """
     out = [str(row + 1) for row in result.outliers]
-    if len(out) > MOST_OUTLIERS * len(postures):
+    if len(out) > MOST_OUTLIERS * len(postures) or result.after > LARGEST_ERROR:
+        left = f" without rows {', '.join(out)}" if out else ""
         raise postures.error(
-            f"{len(out)} of {len(postures)} postures contradict the others, rows {', '.join(out)}: "
-            "was one point touched, or one place measured, in all of them? Record them again"
-        )
-    if result.after > LARGEST_ERROR:
-        raise postures.error(
-            f"with the best zeros the postures still differ by {1e3 * result.after:.3g} mm; must "
-            f"be at most {1e3 * LARGEST_ERROR:g} mm. Was one point touched in all of them, and are "
-            "tip and units right?"
+            f"with the best zeros the postures differ by {1e3 * result.after:.3g} mm{left}; must "
+            f"be at most {1e3 * LARGEST_ERROR:g} mm without at most {100 * MOST_OUTLIERS:g} % of "
+            "the rows. Was one point touched in all of them, and are tip and units right?"
         )
     hidden = result.unobservable
-    if len(hidden) > MOST_HIDDEN * len(result.zeros):
+    poor = [name for name, x in result.deviations.items() if x > LARGEST_DEVIATION]
+    if len(hidden) > MOST_HIDDEN * len(result.zeros) or (poor and not placements):
         raise postures.error(
-            f"the postures do not determine the zeros of {listed(hidden)}: record postures in "
-            "which all joints differ more"
-        )
-    worst = max(result.deviations, key=lambda name: np.nan_to_num(result.deviations[name]))
-    if not placements and result.deviations[worst] > LARGEST_DEVIATION:
-        raise postures.error(
-            f"the postures hardly determine the zero of {worst}: its standard error is "
-            f"{result.deviations[worst]:.2g} rad or m. Record postures in which it and the joints "
-            "next to it differ more"
+            f"the postures hardly determine the zeros of {listed([*hidden, *poor])}; standard "
+            f"errors must be at most {LARGEST_DEVIATION:g} rad or m. Record postures in which "
+            "these joints and those next to them differ more"
         )
 
 
