@@ -121,8 +121,8 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     N = len(np.atleast_1d(gravities))
     g = checks.numbers("gravities", gravities, (N, 3))
     W = checks.numbers("wrenches", wrenches, (N, 6))
-    along = np.linalg.svd(g - g.mean(axis=0), compute_uv=False) if N >= POSES else np.zeros(2)
-    if along[1] < SPREAD * math.sqrt(N):
+    spreads = np.linalg.svd(g - g.mean(axis=0), compute_uv=False) if N >= POSES else None
+    if spreads is None or spreads[1] < SPREAD * math.sqrt(N):
         raise ArgumentError(
             f"at least {POSES} poses are needed in which gravity (in m/s^2) points along different "
             f"axes of the sensor's frame; got {N} pose(s) that do not show mass, centre of mass "

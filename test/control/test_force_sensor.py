@@ -109,6 +109,7 @@ DOWN, SIDE, FRONT = np.eye(3)[[2, 0, 1]] * 9.81
 @pytest.mark.parametrize(
     ("directions", "said"),
     [
+        ([], "at least 4 poses are needed"),
         ([DOWN, SIDE, FRONT], "at least 4 poses are needed"),
         ([DOWN] * 9, "Tilt the sensor about two axes"),
         (np.eye(4, 3), "gravity (in m/s^2)"),
