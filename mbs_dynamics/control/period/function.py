@@ -189,7 +189,7 @@ def period(
         momentum, rate = mbs.generalized_momentum(arm, here, smooth, representation=representation)
         rate = rate + m.effort + collisions.resistance(tree.model, smooth)
         s = collisions.with_contact(s, watched, elapsed, momentum, rate)
-        hit = collisions.hit(s, p, engaged)
+        hit = collisions.hit(s, p, engaged & ~new_loads)
         s = collisions.with_collision(s, p, hit, now)
 
     # checks
