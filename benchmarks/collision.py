@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import robot
 from benchmarks.report import Table
-from mbs_dynamics.control import Motors, collision_tuning
-from mbs_dynamics.control.collision import Threshold
+from mbs_dynamics.control import Motors
+from mbs_dynamics.control.collision import thresholds_of, tune
 from mbs_dynamics.control.period import collisions
+from mbs_dynamics.control.period.records import NEVER, State
+from mbs_dynamics.integrate import JointForces
 from simulated.bus import SimulatedBus
 from simulated.guarded_bench import NOISE, table
 
@@ -61,25 +63,33 @@ PANDA = Arm(
 class Watch:
     """External torques of an arm that moves, against thresholds, as the period compares them."""
 
-    def __init__(self, model: mbs.Model, thresholds: dict[str, Threshold]) -> None:
-        self._watch, self.latest = collision_tuning.ExternalTorqueObserver(model, thresholds), ""
-        self._at, self._later = np.nan, 0.0
+    def __init__(self, model: mbs.Model, rows: dict[str, dict[str, float]]) -> None:
+        self._model, self._thresholds = model, thresholds_of(model, {"joints": rows})
+        self._watched, self.latest = self._thresholds[0] < NEVER, ""
+        self._friction = JointForces.of(model)
+        unknown = State(*[np.full(model.n, np.nan)] * len(State._fields))
+        self._unknown = unknown._replace(contact_time=0.0)
+        self.restart()
 
     def restart(self) -> None:
         """Forget all external torques, as after a pause."""
-        self._at, self._later = np.nan, self._later + 1.0
+        self._at, self._state = np.nan, self._unknown
 
     def hit(self, t: float, q: Array, qd: Array, tau: Array) -> bool:
         """Return whether a torque exceeds its threshold at time t, in a state q, qd, tau (n,)."""
         if t == self._at:
             return False
-        self._at = t
-        state = self._watch.after(t + self._later, q, qd, tau)
-        if state.contact_time < collisions.SETTLING:
+        elapsed, self._at = t - self._at, t
+        momentum, rate = mbs.generalized_momentum(self._model, q, qd)
+        rate = rate + tau + self._friction.resistance(qd)
+        s = collisions.with_contact(self._state, self._watched, elapsed, momentum, rate)
+        self._state = s
+        if s.contact_time < collisions.SETTLING:
             return False
-        torques, bounds = collisions.compared(state, self._watch.given, qd)
-        exceeds = np.abs(torques) > bounds
-        self.latest = f"{torques[exceeds]} exceed {bounds[exceeds]} at {t:.3f} s"
+        torques = np.array([collisions.impact_of(s), s.sustained])
+        exceeds = np.abs(torques) > self._thresholds
+        if exceeds.any():
+            self.latest = f"{torques[exceeds]} exceed {self._thresholds[exceeds]} at {t:.3f} s"
         return bool(exceeds.any())
 
 
@@ -169,9 +179,9 @@ class Mover:
         return None if detected is None else detected - begun
 
 
-def tuned(mover: Mover, seconds: float = 60.0) -> dict[str, Threshold]:
+def tuned(mover: Mover, seconds: float = 60.0) -> dict[str, dict[str, float]]:
     """Return thresholds tuned from its motion."""
-    return collision_tuning.tune(mover.model, [mover.recorded(seconds)])[0]
+    return tune(mover.model, [mover.recorded(seconds)])
 
 
 def unit(rng: np.random.Generator) -> Array:

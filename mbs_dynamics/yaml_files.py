@@ -45,14 +45,17 @@ def yaml_text(value: Any, *, flow: bool | None = None) -> str:
 
 
 def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
-    """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
+    """Return what ``parse`` makes of the value in a YAML file; errors name the file.
+
+    Raises ArgumentError.
+    """
     path = expanded(path)
     if not path.is_file():
         raise ArgumentError(missing_file(path))
     value = read_yaml_file(path)
     try:
         return parse(value)
-    except ArgumentError as error:
+    except MbsError as error:
         raise ArgumentError(f"{path}: {error}") from error
 
 

@@ -1,95 +1,96 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of collision thresholds by joint, and detected collisions."""
+"""Collision thresholds by joint, tuned from recordings of free motion, and detected collisions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.checks import FloatArray, number
+from mbs_dynamics.checks import FloatArray, positive
 from mbs_dynamics.control.contact import tool_wrench
-from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
+from mbs_dynamics.control.motor_table import check_keys, coordinate_of
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.records import NEVER, Settings, State
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
-from mbs_dynamics.yaml_files import parsed_yaml
 
-DAMPING = 0.1
-"""Smaller singular values are damped in the estimated wrench; see :func:`tool_wrench`."""
+KINDS = ("impact", "sustained")
+"""Thresholds of a joint: of sudden external torques, and of all, errors of the model included."""
 
-NOISE = 1e-3
-"""Smallest threshold, in N m or N."""
+MARGINS = 1.7, 2.0
+"""Ratios of thresholds to the largest torques of the recording, for errors in other postures."""
+
+SHORTEST, MOVED = 10.0, 0.1
+"""Shortest motion for tuning in s, and smallest one in rad or m of a joint that is watched."""
+
+UNEXPLAINED = 0.7
+"""Largest unexplained share of the torques; more means that the recording is of another robot."""
 
 
-class Threshold(NamedTuple):
-    """Thresholds of a joint, in the order of ``collisions.unwatched``.
+def thresholds_of(model: Model, table: Any) -> FloatArray:
+    """Return the thresholds (2, n) in the table of a file, or NEVER. Raises MbsError."""
+    check_keys("the file", table, ("joints",))
+    check_keys("joints", table["joints"], (), model.joint_names)
+    thresholds = np.full((2, model.n), NEVER)
+    for name, row in table["joints"].items():
+        check_keys(name, row, KINDS)
+        values = [positive(f"{name}: {kind}", row[kind]) for kind in KINDS]
+        thresholds[:, coordinate_of(model, name)] = values
+    return thresholds
 
-    A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
-    speeds; beyond these speeds it grows with that share.
+
+def tune(model: Model, stretches: Sequence[Any]) -> dict[str, dict[str, float]]:
+    """Return thresholds by joint, of those that move, from recordings of free motion.
+
+    A stretch is a TimeSeries, or part of one. Thresholds are a margin above all external torques.
+    Raises ArgumentError for recordings without velocities, of another robot, or too short ones.
     """
-
-    impact: float
-    """Threshold of sudden external torques, in N m or N."""
-    impact_speed: float
-    sustained: float
-    """Threshold of all external torques, errors of the model included, in N m or N."""
-    sustained_speed: float
-    fastest: float
-    """Largest speed in the recording, in rad/s or m/s."""
-
-
-def threshold_settings(model: Model, rows: Mapping[str, Threshold]) -> dict[str, FloatArray]:
-    """Return settings of the period by name; joints without thresholds are not watched.
-
-    Raises UnknownJointError or ArgumentError for joints that cannot have a motor.
-    """
-    settings = collisions.unwatched(model.n)
-    for name, row in rows.items():
-        column = coordinate_of(model, name)
-        for values, value in zip(settings.values(), row, strict=True):
-            values[column] = value
-    return settings
-
-
-def read_thresholds(path: str | Path, model: Model) -> dict[str, Threshold]:
-    """Return the thresholds of joints in a file with a text of :func:`thresholds_yaml`.
-
-    Raises UnknownJointError for unknown joints, ArgumentError for another file and invalid values,
-    OSError if it cannot be read.
-    """
-
-    def checked(table: Any) -> dict[str, Threshold]:
-        check_keys("the file", table, ("joints",))
-        check_keys("joints", table["joints"], (), model.joint_names)
-        for name, row in table["joints"].items():
-            check_keys(name, row, Threshold._fields)
-            for key in Threshold._fields:
-                least = 0.0 if key.endswith("_speed") else NOISE
-                value = number(f"{name}: {key}", row[key])
-                if value < least:
-                    raise ArgumentError(f"{name}: {key} is {value:g}; must be at least {least:g}")
-        return {name: Threshold(**row) for name, row in table["joints"].items()}
-
-    return parsed_yaml(path, checked)
+    joints = stretches[0].joints
+    moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > MOVED
+    seconds = sum(float(each.t[-1] - each.t[0]) for each in stretches)
+    if seconds < SHORTEST or not moved.any():
+        raise ArgumentError(
+            f"the recording has {seconds:.3g} s, in which {int(moved.sum())} of {listed(joints)} "
+            f"move by {MOVED:g} rad or m; must be at least {SHORTEST:g} s of motion"
+        )
+    torques = np.concatenate([external_torques(model, each) for each in stretches])
+    tau = np.concatenate([each.tau for each in stretches])
+    unexplained = float(np.sqrt(np.mean(torques[:, 1] ** 2) / np.mean(tau**2)))
+    if unexplained > UNEXPLAINED:
+        raise ArgumentError(
+            f"the description leaves {100.0 * unexplained:.0f} % of the torques unexplained; valid "
+            f"is at most {100.0 * UNEXPLAINED:.0f} %. Is the recording of another robot?"
+        )
+    thresholds = np.array(MARGINS)[:, None] * np.abs(torques).max(axis=0)
+    return {
+        name: {kind: float(f"{x:.4g}") for kind, x in zip(KINDS, thresholds[:, k], strict=True)}
+        for k, name in enumerate(joints)
+        if moved[k]
+    }
 
 
-def thresholds_yaml(rows: Mapping[str, Threshold], source: str) -> str:
-    """Return the text of a file of thresholds by joint; ``source`` is named in a comment."""
-    lines = [
-        line_of(name, {key: float(f"{x:.4g}") for key, x in row._asdict().items()})
-        for name, row in rows.items()
-    ]
-    header = (
-        f"# Thresholds of collisions in N m or N, tuned from {source!r}; speeds in rad/s or m/s"
-    )
-    return "\n".join([header, "joints:", *lines, ""])
+def external_torques(model: Model, part: Any) -> FloatArray:
+    """Return impact and sustained torques (N, 2, k) after settling. Other joints are at rest."""
+    places = [coordinate_of(model, name) for name in part.joints]
+    q, qd, tau = np.zeros((3, len(part.t), model.n))
+    q[:, places], qd[:, places], tau[:, places] = part.q, part.qd, part.tau
+    lacking = [model.joint_names[k] for k in places if not np.isfinite(qd[:, k]).all()]
+    if lacking:
+        raise ArgumentError(f"the recording has no valid velocities of {listed(lacking)}")
+    momentum, rate = mbs.generalized_momentum(model, q, qd)
+    rate = rate + tau + collisions.resistance(model, qd)
+    watched, rows = np.isin(np.arange(model.n), places), []
+    s = State(*[np.full(model.n, np.nan)] * len(State._fields))._replace(contact_time=0.0)
+    for k, elapsed in enumerate(np.diff(part.t, prepend=np.nan)):
+        s = collisions.with_contact(s, watched, elapsed, momentum[k], rate[k])
+        if s.contact_time >= collisions.SETTLING:
+            rows.append((collisions.impact_of(s)[places], s.sustained[places]))
+    return np.reshape(rows, (-1, 2, len(places)))
 
 
 class Collision(NamedTuple):
@@ -99,32 +100,19 @@ class Collision(NamedTuple):
     """The joint whose external torque exceeds its threshold most."""
     stamp: int
     """Stamp of the measurement in ns."""
-    torque: float
-    """External torque of this joint, in N m or N."""
-    threshold: float
     torques: FloatArray
     """(n,) external torques in N m or N; 0 at joints that are not watched."""
     link: str
     wrench: FloatArray
-    """(6,) estimate of the wrench on this link in its frame, moment first, in N m and N.
-
-    It grows for some 30 ms after the detection."""
-
-    @property
-    def time(self) -> float:
-        """Stamp of the measurement in s."""
-        return 1e-9 * self.stamp
+    """(6,) estimated wrench on this link in its frame, moment first. It grows for some 30 ms."""
 
 
 def collision_of(s: State, p: Settings, model: Model) -> Collision:
     """Return the collision that began with the latest period of an arm, from its state."""
-    link = tools(model)[0]
-    torques, thresholds = collisions.compared(s, p, np.array(s.smooth))
-    k = int(s.collided)
-    kind = int(np.argmax(np.abs(torques[:, k]) / thresholds[:, k]))
-    own = np.flatnonzero(p.impact_threshold < NEVER)
+    link, k, watched = tools(model)[0], int(s.collided), p.impact_threshold < NEVER
+    kinds = (collisions.impact_of(s), p.impact_threshold), (s.sustained, p.sustained_threshold)
+    torques, _ = max(kinds, key=lambda kind: abs(kind[0][k]) / kind[1][k])
     J = mbs.jacobian(model, np.array(s.trusted), link, representation="body_fixed")
-    W = tool_wrench(J[:, own], torques[kind, own], DAMPING).W
-    torque, threshold = float(torques[kind, k]), float(thresholds[kind, k])
+    W = tool_wrench(J[:, watched], torques[watched]).W
     stamp = int(1e9 * float(np.max(s.stamp[np.asarray(p.commanded) > 0.0])))
-    return Collision(model.joint_names[k], stamp, torque, threshold, torques[kind], link, W)
+    return Collision(model.joint_names[k], stamp, np.where(watched, torques, 0.0), link, W)

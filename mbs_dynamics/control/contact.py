@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.period.collisions import residual_after
+from mbs_dynamics.compiler import isnan, select
 from mbs_dynamics.integrate import JointForces
 
 TINY = float(np.finfo(float).tiny)
@@ -21,6 +21,17 @@ TINY = float(np.finfo(float).tiny)
 JUST_STARTED = "the observer has just started: it needs two messages"
 UNSTAMPED = "the message has no time stamp"
 NO_VELOCITY = "the message gives no velocities"
+
+
+def residual_after(before: Any, change: Any, rate: Any, decay: Any) -> Any:
+    """Return the residual (n,) of the momentum observer after a time; NaN where it is unknown.
+
+    ``change`` is that of the momentum over this time, divided by it, and ``rate`` the mean rate
+    without external torques, (n,) each. The filter keeps the share ``decay`` of the residual
+    ``before`` (n,), which counts as 0 where it is NaN.
+    """
+    known = select(isnan(before), 0.0, before)
+    return decay * known + (1.0 - decay) * (change - rate)
 
 
 class _Sample(NamedTuple):
@@ -127,7 +138,7 @@ class ToolWrench(NamedTuple):
     """The smallest of six singular values of the Jacobian, lengths in m; 0 with fewer joints."""
 
 
-def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrench:
+def tool_wrench(J: FloatArray, torques: FloatArray, damping: float = 0.1) -> ToolWrench:
     """Return the least-squares solution W of J^T W = ``torques``.
 
     J (6, n) is the Jacobian of the link on which the wrench acts, torques (n,) in N m and N; joints

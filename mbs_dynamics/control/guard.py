@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control import called_laws
 from mbs_dynamics.control.called_laws import OF_PERIOD
-from mbs_dynamics.control.collision import (
-    Collision,
-    collision_of,
-    read_thresholds,
-    threshold_settings,
-)
+from mbs_dynamics.control.collision import Collision, collision_of, thresholds_of
 from mbs_dynamics.control.environment import LinkLoad, link_loads, payload_parameters, with_load
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
@@ -49,6 +45,7 @@ from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.yaml_files import parsed_yaml
 
 UNVERIFIED = (
     "nothing has shown yet that the torques are right: they grow slowly while the arm stays still"
@@ -100,7 +97,7 @@ class Guard:
         self.model, self.joints = model, joints
         self.settings = settings
         file = settings.collision_file
-        self._thresholds = threshold_settings(model, read_thresholds(file, model)) if file else {}
+        self._thresholds = parsed_yaml(file, partial(thresholds_of, model)) if file else None
         self.loads = link_loads(model)
         """The loads in force, or towards which the present ones change."""
         traced = GRAVITY_ALONE._replace(collisions=bool(file))

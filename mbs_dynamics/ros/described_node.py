@@ -49,9 +49,9 @@ class DescribedNode(BaseNode, LifecycleNode):
     def _set_gravity(self, gravity: LinkGravity) -> None:
         """Apply a gravity. Raises MbsError if it is refused."""
 
-    @abstractmethod
     def _set_load(self, load: LinkLoad) -> None:
-        """Apply a load. Raises MbsError if it is refused."""
+        """Apply a load, in nodes with ~/payload. Raises MbsError if it is refused."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -88,10 +88,9 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Use the description in the parameters, or subscribe to descriptions."""
-        self._configured = [
-            self.subscribe("~/gravity", self._on_gravity),
-            self.subscribe("~/payload", self._on_payload),
-        ]
+        self._configured = [self.subscribe("~/gravity", self._on_gravity)]
+        if any(topic.name == "~/payload" for topic in self.interface.subscribed):
+            self._configured.append(self.subscribe("~/payload", self._on_payload))
         given = self._settings.robot_description
         if given:
             try:

@@ -569,13 +569,8 @@ def _excess(c: Step) -> Any:
     """External torques of an arm that is watched and has settled, relative to their thresholds."""
     s, p = c.after, c.settings
     watched = p.impact_threshold < 1e12
-    share = np.where(watched, np.abs(s.smooth) / p.recorded_speed, 0.0).max(axis=-1)[:, None]
-    factor = np.maximum(1.0, share)
     impact = np.abs(s.sustained - s.drift - s.trend)
-    ratios = np.maximum(
-        impact / (factor * (p.impact_threshold + share * p.impact_slope)),
-        np.abs(s.sustained) / (factor * (p.sustained_threshold + share * p.sustained_slope)),
-    )
+    ratios = np.maximum(impact / p.impact_threshold, np.abs(s.sustained) / p.sustained_threshold)
     settled = (s.contact_time >= 0.5)[:, None]
     return np.where(watched & settled, ratios, 0.0).max(axis=-1)
 

@@ -56,16 +56,13 @@ def test_fit_of_exact_readings_is_exact():
 
 @pytest.mark.long
 def test_a_tool_of_1_kg_is_found_within_1_percent_from_ten_noisy_poses():
-    rng, scaled, largest = np.random.default_rng(1), [], []
+    rng, largest = np.random.default_rng(1), []
     for seed in range(100):
         g, W = poses(seed=seed)
         found = fit(g, W + NOISE * rng.normal(size=W.shape))
         wrong, bias = found.calibration.mass - MASS, found.calibration.bias - BIAS
         largest.append((abs(wrong), np.abs(bias[3:]).max()))
-        scaled.append(wrong / found.mass_error)
     assert (np.quantile(largest, 0.98, axis=0) < (0.01 * MASS, 0.1)).all()
-    # the standard error is that of the estimates
-    np.testing.assert_allclose(np.sqrt(np.mean(np.square(scaled))), 1.0, atol=0.25)
 
 
 def test_a_sensor_without_a_tool_is_allowed_and_said():
@@ -102,7 +99,7 @@ def test_a_sensor_mounted_the_wrong_way_round_is_refused(turn, sign, said, noise
     read = sign * W @ Q.T + noise * NOISE * np.random.default_rng(3).normal(size=W.shape)
     with pytest.raises(ArgumentError, match=said):
         fit(g, read)
-    tilted = np.kron(np.eye(2), so3.exp(np.radians([5.0, -4.0, 3.0])))
+    tilted = np.kron(np.eye(2), so3.exp(np.radians([3.0, -3.0, 2.0])))
     assert abs(fit(g, W @ tilted.T).calibration.mass - MASS) < 0.02  # an inaccuracy of the frame
 
 
@@ -112,10 +109,11 @@ DOWN, SIDE, FRONT = np.eye(3)[[2, 0, 1]] * 9.81
 @pytest.mark.parametrize(
     ("directions", "said"),
     [
-        ([DOWN, SIDE, FRONT], "in the sensor's frame are needed; got 3"),
-        ([DOWN] * 9, "neither mass, bias nor centre of mass"),
-        (np.eye(3), "gravities have lengths such as 1;"),
-        ([DOWN, SIDE] * 4, "do not show the centre of mass along this axis"),
+        ([], "at least 4 poses are needed"),
+        ([DOWN, SIDE, FRONT], "at least 4 poses are needed"),
+        ([DOWN] * 9, "Tilt the sensor about two axes"),
+        (np.eye(4, 3), "gravity (in m/s^2)"),
+        ([DOWN, SIDE] * 4, "Tilt the sensor about two axes"),
     ],
 )
 def test_poses_that_do_not_show_the_weight_are_refused(directions, said):
@@ -131,8 +129,7 @@ def test_poses_that_do_not_show_the_weight_are_refused(directions, said):
     [
         (lambda W: W * ([1000.0] * 3 + [1.0] * 3), "centre of mass"),
         (lambda W: np.random.default_rng(4).normal(size=W.shape) * 10.0, "do not follow gravity"),
-        (lambda W: W * 1e3, "a tool of 1000 kg; must be at most 100 kg"),
-        (lambda W: W * 1e200, "too large"),
+        (lambda W: W * 1e3, "1000 kg and its centre of mass"),
     ],
 )
 def test_readings_that_are_none_of_a_tool_are_refused(damage, said):
@@ -162,7 +159,7 @@ def test_a_weight_that_is_subtracted_at_a_wrong_centre_is_not_reported_as_no_too
 @pytest.mark.parametrize("count", [8, 12, 20])
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("alone", [False, True])
-def test_a_bias_that_changes_between_poses_is_refused_and_the_pose_is_named(count, seed, alone):
+def test_a_bias_that_changes_between_poses_is_refused_and_an_outlier_is_named(count, seed, alone):
     rng = np.random.default_rng(seed)
     g = rng.normal(size=(count, 3))
     g *= 9.81 / np.linalg.norm(g, axis=1, keepdims=True)
@@ -172,7 +169,7 @@ def test_a_bias_that_changes_between_poses_is_refused_and_the_pose_is_named(coun
     first = int(rng.integers(2, count - 2))
     step = rng.normal(size=6) * ([0.3] * 3 + [3.0] * 3)
     W[first : first + 1 if alone else count] += step
-    where = f"pose {first + 1} differs" if alone else f"from {first + 1} on differ"
+    where = f"pose {first + 1} is off" if alone else "pose"
     with pytest.raises(ArgumentError, match=f"{where}.*zeroed"):
         fit(g, W)
 
@@ -202,15 +199,16 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
         ("[", "is not YAML"),
         ("[1]", "must be a table"),
         ('{"frame": "flange", "mass": 1.0}', "bias_torque"),
-        ({"mass": -1.0}, "mass must not be negative; got -1"),
+        ({"mass": -1.0}, "-1 kg"),
         ({"com": [0.0, math.nan, 0.0]}, "com must be finite"),
         ({"bias_force": [1.0, 2.0]}, "bias_force has shape (2,)"),
-        ({"mass": 1e300}, "1e+300 is too large"),
+        ({"mass": 1e300}, "1e+300 kg"),
+        ({"com": [0.0, 80.0, 0.0]}, "at most 2 m away"),
         ({"frame": "other"}, "other"),
         ({"centre": [0.0]}, "centre"),
     ],
 )
-def test_a_bad_file_is_refused_and_never_overwritten(tmp_path, text, said):
+def test_a_bad_file_is_refused(tmp_path, text, said):
     path = tmp_path / "sensor.yaml"
     TRUE.write(path, SENSOR)
     if isinstance(text, dict):
@@ -220,10 +218,6 @@ def test_a_bad_file_is_refused_and_never_overwritten(tmp_path, text, said):
         Calibration.read(path, SENSOR)
     assert said in str(raised.value)
     assert str(path) in str(raised.value)
-    if "other" not in said:  # which is a calibration
-        with pytest.raises(ArgumentError, match=path.stem):
-            TRUE.write(path, SENSOR)
-        assert path.read_text() == text
 
 
 # -- the sensor ------------------------------------------------------------------------------------
@@ -232,8 +226,8 @@ def test_a_bad_file_is_refused_and_never_overwritten(tmp_path, text, said):
 class Bench:
     """A sensor on the arm that is read every 2 ms."""
 
-    def __init__(self, calibration=TRUE, seed=0, noise=0.0, **options):
-        self.sensor = ForceSensor(ARM, SENSOR, "tool", **options)
+    def __init__(self, calibration=TRUE, seed=0, noise=0.0):
+        self.sensor = ForceSensor(ARM, SENSOR)
         self.sensor.calibrate(calibration, 0.0)
         self.now, self.noise, self.rng = 100.0, noise * NOISE, np.random.default_rng(seed)
         self.ahead = 10**12
@@ -253,16 +247,13 @@ class Bench:
         return np.array([self.read(q, W) for _ in range(round(duration / 0.002))])
 
 
-def test_what_is_left_is_the_wrench_of_the_surroundings_in_two_frames():
+def test_what_is_left_is_the_wrench_of_the_surroundings():
     rng, bench = np.random.default_rng(5), Bench()
     tool = se3.inverse(PLACED) @ ARM.frames["tool"].placement
     for _ in range(20):
         q, push = rng.uniform(-2.5, 2.5, 7), rng.normal(size=6) * [2, 2, 2, 20, 20, 20]
         W = bench.read(q, reading(q, wrenches={"tool": push}))
-        np.testing.assert_allclose(bench.sensor.to_tool(W), push, atol=1e-10)
         np.testing.assert_allclose(W, np.linalg.solve(se3.Ad(tool).T, push), atol=1e-10)
-        at_tool = bench.sensor.to_tool(reading(q))
-        np.testing.assert_allclose(bench.sensor.to_sensor("tool", at_tool), reading(q))
 
 
 def test_poses_are_taken_of_a_still_arm_only():
@@ -274,14 +265,14 @@ def test_poses_are_taken_of_a_still_arm_only():
             bench.sensor.take_pose(bench.now + wait)
     for k in range(300):
         bench.read(q + 1e-4 * k, W)
-    with pytest.raises(ArgumentError, match="a joint by 0"):
+    with pytest.raises(ArgumentError, match="the sensor by 0"):
         bench.sensor.take_pose(bench.now)
     with pytest.raises(ArgumentError, match="moves"):
         bench.sensor.zero(bench.now)
 
 
 @pytest.mark.long
-def test_zero_fit_and_loads_change_the_output_without_a_jump():
+def test_zero_and_fit_change_the_output_without_a_jump():
     bench, q = Bench(), np.linspace(-1.0, 1.0, 7)
     drift = np.array([0.02, 0.01, -0.03, 1.0, -2.0, 3.0])
     W = reading(q) + drift
@@ -296,11 +287,9 @@ def test_zero_fit_and_loads_change_the_output_without_a_jump():
     goes(drift, drift)
     np.testing.assert_allclose(bench.sensor.zero(bench.now), drift, atol=1e-12)
     goes(drift, np.zeros(6))
-    bench.sensor.set_model(ARM.with_payload(SENSOR, 0.5, COM), bench.now)
     weight = reading(q, mass=1.5) - reading(q)
+    bench.sensor.calibrate(TRUE._replace(bias=BIAS + drift, mass=1.5), bench.now)
     goes(np.zeros(6), -weight)
-    bench.sensor.calibrate(TRUE._replace(bias=BIAS + drift), bench.now)
-    goes(-weight, -weight)  # the drift is bias now, and nothing else is removed
     bench.sensor.zero(bench.now)
     bench.sensor.zero(bench.now)  # as the first, since the output has yet to arrive
     goes(-weight, np.zeros(6))
@@ -310,17 +299,15 @@ def test_zero_fit_and_loads_change_the_output_without_a_jump():
     ("kind", "change"),
     [
         ("not_finite", {"W": [0, 0, 0, 0, 0, math.nan]}),
-        ("too_large", {"W": [0, 0, 0, 0, 1e10, 0]}),
-        ("saturated", {"W": [0, 0, 0, 0, -100.0, 0]}),
-        ("saturated", {"W": [0, 0, 10.0, 0, 0, 0]}),
-        ("repeated", {"ahead": 0.0}),
-        ("time_backwards", {"ahead": -0.001}),
+        ("not_finite", {"W": [0, 0, 0, 0, 1e10, 0]}),
+        ("old_stamp", {"ahead": 0.0}),
+        ("old_stamp", {"ahead": -0.001}),
         ("stamps_apart", {"ahead": 0.11}),
         ("no_pose", {"wait": 0.6}),
     ],
 )
 def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
-    bench, q = Bench(limits=[10.0] * 3 + [100.0] * 3), np.ones(7)
+    bench, q = Bench(), np.ones(7)
     good = reading(q)
     bench.hold(q, good)
     given = np.array(change.get("W", good), dtype=float)
@@ -329,7 +316,7 @@ def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
     answer = bench.sensor.read(given, stamp, now)
     assert isinstance(answer, Rejection)
     assert answer.kind == kind
-    if kind not in ("repeated", "time_backwards"):
+    if kind != "old_stamp":
         with pytest.raises(ArgumentError):
             bench.sensor.take_pose(now)
     np.testing.assert_allclose(bench.read(q, good), 0.0, atol=1e-10)  # it goes on
@@ -338,40 +325,27 @@ def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
 
 
 def test_a_rejected_reading_does_not_end_the_ramp_of_a_change():
-    bench, q = Bench(limits=[10.0] * 3 + [100.0] * 3), np.ones(7)
+    bench, q = Bench(), np.ones(7)
     before = bench.hold(q, reading(q) + 1.0)[-1]
-    bench.read(q, [0.0, 0.0, 0.0, 0.0, 0.0, 200.0])
+    bench.read(q, [0.0, 0.0, 0.0, 0.0, 0.0, math.nan])
     bench.sensor.calibrate(TRUE._replace(bias=BIAS + 1.0), bench.now)
     np.testing.assert_allclose(bench.read(q, reading(q) + 1.0), 0.998 * before, atol=1e-9)
 
 
-def test_loads_and_gravity_are_those_of_the_model():
-    q, sideways = np.linspace(-1.0, 1.0, 7), ARM.with_gravity((3.0, 4.0, 5.0))
-    sensor = ForceSensor(sideways.with_payload("tool", 0.5), SENSOR)
-    sensor.calibrate(Calibration(BIAS, 0.0, np.zeros(3)), 0.0)
+def test_gravity_is_that_of_the_model_until_it_changes():
+    q, sensor = np.linspace(-1.0, 1.0, 7), ForceSensor(ARM.with_gravity((3.0, 4.0, 5.0)), SENSOR)
+    sensor.calibrate(Calibration(BIAS, MASS, COM), 0.0)
     sensor.move(q, 0, 0.0)
-    C = mbs.forward_kinematics(ARM, q, bodies=[SENSOR, "tool"])
-    force = C[0, :3, :3].T @ [1.5, 2.0, 2.5]
-    arm = C[0, :3, :3].T @ (C[1, :3, 3] - C[0, :3, 3])
-    weight = np.concatenate([np.cross(arm, force), force])
-    np.testing.assert_allclose(sensor.read(BIAS + weight, 0, 0.0), 0.0, atol=1e-12)
+    R = mbs.forward_kinematics(ARM, q, bodies=[SENSOR])[0, :3, :3]
+    for gravity in ([3.0, 4.0, 5.0], [-5.0, 0.0, 8.0]):
+        sensor.gravity = np.array(gravity)
+        force = MASS * R.T @ gravity
+        weight = np.concatenate([np.cross(COM, force), force])
+        np.testing.assert_allclose(sensor.read(BIAS + weight, 0, 0.0), 0.0, atol=1e-12)
 
 
-def test_frames_that_are_not_fixed_to_the_sensor_are_refused():
-    sensor = ForceSensor(ARM, SENSOR)
-    with pytest.raises(ModelError, match="'link6'"):
-        sensor.to_sensor("link6", BIAS)
+def test_links_that_cannot_bear_a_sensor_are_refused():
     with pytest.raises(UnknownBodyError, match="nowhere"):
-        sensor.to_sensor("nowhere", BIAS)
+        ForceSensor(ARM, "nowhere")
     with pytest.raises(ModelError, match="'base_link'"):
         ForceSensor(ARM, "base_link")
-    below = ForceSensor(ARM, "link5")
-    with pytest.raises(ModelError, match="'tool'"):
-        below.set_model(ARM.with_payload("tool", 1.0), 0.0)
-    below.set_model(ARM.with_payload("link2", 1.0), 0.0)  # the sensor does not bear it
-
-
-@pytest.mark.parametrize("limits", [[1.0] * 5, [0.0] * 6])
-def test_a_sensor_with_limits_that_are_none_is_refused(limits):
-    with pytest.raises(ArgumentError, match="limits"):
-        ForceSensor(ARM, SENSOR, limits=limits)

@@ -164,8 +164,8 @@ def without_request(field):
     return command, "wanted", wanted
 
 
-def always_forgotten(s, forgets):
-    return FORGOTTEN(s, forgets)._replace(collided=-1.0 + 0.0 * s.collided)
+def always_forgotten(s, forgets, settles):
+    return FORGOTTEN(s, forgets, settles)._replace(collided=-1.0 + 0.0 * s.collided)
 
 
 def without_lag(*given):
@@ -199,7 +199,7 @@ MUTANTS = {
     "motions that are none are followed": (following, "is_sound", lambda *_: np.True_),
     "laws go on after a collision": (collisions, "floats", lambda s, p: np.False_),
     "contacts are not observed": (
-        collisions, "hit", lambda s, p, qd, engaged: HIT(s, p, qd, engaged & False)),
+        collisions, "hit", lambda s, p, engaged: HIT(s, p, engaged & False)),
     "collisions are forgotten": (collisions, "without_collision", always_forgotten),
     "arms yield for good": (collisions, "YIELDING", 1e9),
     "trajectories end before the arm": (references, "ARRIVED", 1e9),

@@ -227,7 +227,6 @@ FLANGE = FILE | {"sensor_frame": "flange"}
         ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),
         ("teaching_node", {"other_topics": ["a: x", "b: x y"]}, "twice: x"),
         ("wrench_compensation_node", {"sensor_frame": ""}, "sensor_frame"),
-        ("wrench_compensation_node", {"sensor_frame": "a", "limits": [1.0, 2.0]}, "limits"),
         ("wrench_compensation_node", FILE | {"sensor_frame": "flang"}, "did you mean 'flange'"),
         ("wrench_compensation_node", FLANGE | {"calibration_file": __file__}, __file__),
     ],

@@ -185,10 +185,11 @@ def period(
     # contact with the surroundings
     hit = collisions.Hit(np.full(n, np.False_), np.zeros(n), np.zeros(n))
     if traced.collisions:
-        s = collisions.settling(s, new_loads)
-        momentum = collisions.momentum_of(arm, here, smooth, m.effort, representation)
-        s = collisions.with_contact(s, p, m, *momentum)
-        hit = collisions.hit(s, p, smooth, engaged)
+        watched, elapsed = less(p.impact_threshold, NEVER), select(m.heard, m.advance, 0.0)
+        momentum, rate = mbs.generalized_momentum(arm, here, smooth, representation=representation)
+        rate = rate + m.effort + collisions.resistance(tree.model, smooth)
+        s = collisions.with_contact(s, watched, elapsed, momentum, rate)
+        hit = collisions.hit(s, p, engaged & ~new_loads)
         s = collisions.with_collision(s, p, hit, now)
 
     # checks
@@ -287,7 +288,7 @@ def period(
         opposed=select(clears, 0.0, s.opposed),
     )
     if traced.collisions:
-        s = collisions.without_collision(s, forgets)
+        s = collisions.without_collision(s, forgets, new_loads)
     s = evidence.restarted(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 

@@ -451,14 +451,9 @@ class Settings(NamedTuple):
     on_collision: Number
     """0: stop, 1: float, 2: yield."""
     impact_threshold: PerJoint
-    """Threshold of sudden external torques at rest in N m or N; NEVER: the joint is not watched."""
-    impact_slope: PerJoint
-    """Increase of this threshold at the speeds ``recorded_speed``, in N m or N."""
+    """Threshold of sudden external torques in N m or N; NEVER: the joint is not watched."""
     sustained_threshold: PerJoint
-    """Threshold of all external torques at rest, errors of the model included; likewise."""
-    sustained_slope: PerJoint
-    recorded_speed: PerJoint
-    """Largest speeds in rad/s or m/s of the recording from which thresholds were tuned."""
+    """Threshold of all external torques, errors of the model included; likewise."""
     watches_efforts: Number
     """Whether efforts are known to be those of motors that hold the arm."""
     can_hold: Number

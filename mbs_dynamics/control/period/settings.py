@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -50,14 +50,14 @@ def period_settings(
     gravity: FloatArray,
     loads: FloatArray,
     *,
-    thresholds: Mapping[str, FloatArray] = {},
+    thresholds: FloatArray | None = None,
     **others: Any,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
     ``joints`` are the coordinates of ``given.joints``. ``gravity`` (3,) in m/s^2 and ``loads``
-    (nb, 10), inertial parameters of each body, are the goals of their ramps. ``thresholds`` are the
-    settings of collisions by name, (n,) each; without them none is detected. ``others`` are further
+    (nb, 10), inertial parameters of each body, are the goals of their ramps. ``thresholds`` (2, n)
+    are those of collisions, impact first; without them none is detected. ``others`` are further
     fields by name, such as those of drives; by default there are none. No law but gravity
     compensation exerts torques.
     """
@@ -75,6 +75,7 @@ def period_settings(
     timeout[own] = given.stale_timeout
     for name in given.fixed:
         timeout[model.joint_names.index(name)] = math.inf
+    impact, sustained = np.full((2, n), NEVER) if thresholds is None else thresholds
     coulomb = [
         model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
     ]
@@ -102,9 +103,10 @@ def period_settings(
         tolerance=given.largest_deviation,
         effort_check=EFFORT_CHECKS[given.effort_check],
         starts_from_effort=float(given.start_from == "effort"),
-        collides=float(bool(thresholds)),
+        collides=float(thresholds is not None),
         on_collision=ON_COLLISION[given.on_collision],
-        **{**collisions.unwatched(n), **thresholds},
+        impact_threshold=impact,
+        sustained_threshold=sustained,
         on_fault=REACTIONS[given.on_fault],
         ramp_out=given.ramp_time,
         filter=given.velocity_filter,

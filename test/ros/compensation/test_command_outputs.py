@@ -107,7 +107,7 @@ def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(n
         wait_until(lambda: matched(node, name) == 1)  # noqa: B023
     W = np.array([0.1, 0.2, 0.3, 4.0, 5.0, 6.0])
     stamp, torques = 1_795_653_655_832_072_713, np.array([0.5, -3.0, 0.0])
-    found = Collision("b", stamp, -3.0, 1.0, torques, "tool", W)
+    found = Collision("b", stamp, torques, "tool", W)
     outputs.collided(found, ("a", "b", "c"), "left_")
     spin_until(node, lambda: len(received) == 2)
     torques, wrench = received["collision"], received["contact_wrench"]

@@ -20,12 +20,12 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget
-from mbs_dynamics.control.collision import Threshold, thresholds_yaml
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
+from mbs_dynamics.yaml_files import yaml_text
 
 STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS}
 """What the periods of a busy machine can bear: the wrist is light."""
@@ -133,8 +133,8 @@ IMPACT = 8.0
 @pytest.mark.slow  # detection, messages and reaction have quick tests of their own
 def test_a_contact_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_path):
     thresholds = tmp_path / "thresholds.yaml"
-    row = Threshold(IMPACT, 0.0, 80.0, 0.0, 1.0)
-    thresholds.write_text(thresholds_yaml(dict.fromkeys(JOINTS, row), "no recording"))
+    row = {"impact": IMPACT, "sustained": 80.0}
+    thresholds.write_text(yaml_text({"joints": dict.fromkeys(JOINTS, row)}))
     with SimulatorProcess(**SLOW) as simulator, Watcher(simulator) as arm:
         given = {"collision_file": thresholds, "on_collision": "stop", "use_sim_time": True}
         with ImpedanceProcess(simulator, **given) as process, Operator(process, arm) as operator:
