@@ -32,8 +32,14 @@ def add_commands(commands: Any) -> None:
     count = Command(commands, "count", _count, purpose, "--sizes 6 7")
     count.robot(nargs="?")
     text = "numbers of joints of the chains that are counted without a robot (default: 6 10 14)"
-    sizes = range(1, 101)  # counting more joints takes long
-    count.add("--sizes", text, type=int, choices=sizes, nargs="+", default=[6, 10, 14], metavar="N")
+    count.add("--sizes", text, type=_size, nargs="+", default=[6, 10, 14], metavar="N")
+
+
+def _size(text: str) -> int:
+    """Return a number of joints, limited so that counting ends in reasonable time."""
+    if not (text.isdecimal() and 1 <= int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"must be a number of joints from 1 to 100; got {text!r}")
+    return int(text)
 
 
 def _info(options: argparse.Namespace) -> int:
