@@ -42,7 +42,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     (
         "py:.*",
-        r"(FloatArray|IntArray|ArrayLike|Array|Shape|Rgba|Source|Page|Posing|Inertia|HasSeries)",
+        r"(FloatArray|IntArray|ArrayLike|Array|Shape|Rgba|Page|Path|Playback|Posing|Inertia|HasSeries)",
     ),
     ("py:.*", r"(collections|numpy|pathlib|os|casadi)\..*"),
     (
