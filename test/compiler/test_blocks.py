@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each pass leaves what programs compute as it is, whatever their size."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -144,6 +145,19 @@ def test_what_a_condition_alone_needs_is_left_out_without_it(holds):
     }
     evaluate_on(changed, {"x": x}, meaning)
     assert counted.count("sin") == counted.count("sqrt") == holds
+
+
+def test_conditions_that_depend_on_values_of_each_other_have_an_order():
+    def function(x: Any) -> Any:
+        one, other = (sqrt(1.0 + x[k] * x[k]) / (2.0 + x[k]) for k in (0, 1))
+        first = less(select(less(x[2], 0.0), other, x[0]), 0.5)
+        second = less(select(less(x[3], 0.0), one, x[1]), 0.5)
+        return [select(first, one, 0.0), select(second, other, 0.0)]
+
+    module = trace(function, {"x": (4,)}, name="f").module
+    changed = verified(spilled(module, SHORT, 7, branches=True))
+    for x in itertools.product((-1.0, 1.0), repeat=4):
+        same(changed, *evaluate(module, {"x": x}), x)
 
 
 def same(module: Module, expected: Any, status: int, x: Any) -> None:

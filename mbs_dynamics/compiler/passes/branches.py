@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from mbs_dynamics.compiler.ir import nodes as ir
@@ -19,7 +20,7 @@ LEAST = 500
 """Operations that depend on a condition from which on they are skipped where it does not hold."""
 
 MOST = 3
-"""Conditions of an operation from which on it is not skipped."""
+"""Largest number of conditions of an operation that is skipped where none of them holds."""
 
 ALWAYS: frozenset[int] = frozenset()
 """The conditions of what is always needed."""
@@ -38,18 +39,24 @@ def parts_of(body: Sequence[ir.Statement]) -> list[Part]:
 
     Without a condition worth it there is one part, in the order of the block.
     """
-    needed = _conditions(body)
-    if needed:
-        return [*_parts(body, needed)]
+    for most in (MOST, 1):
+        needed = _conditions(body, most)
+        try:
+            place = _places(body, needed)
+        except CycleError:  # two conditions depend on values that either of them needs
+            continue
+        if needed:
+            return [*_parts(body, needed, place)]
+        break
     return [Part([x for x in body if type(x) is not ir.Check])]
 
 
-def _conditions(body: Sequence[ir.Statement]) -> dict[int, frozenset[int]]:
+def _conditions(body: Sequence[ir.Statement], most: int) -> dict[int, frozenset[int]]:
     """Return for values that are not always needed the conditions of which one must hold."""
     selects = [x for x in body if type(x) is ir.Let and x.op == ops.SELECT]
     kept = {condition for x in selects if type(condition := x.args[0]) is int}
     while True:
-        needed = _needed(body, kept)
+        needed = _needed(body, kept, most)
         count = Counter(condition for each in needed.values() for condition in each)
         worth = {condition for condition in kept if count[condition] >= LEAST}
         if worth == kept:
@@ -57,7 +64,7 @@ def _conditions(body: Sequence[ir.Statement]) -> dict[int, frozenset[int]]:
         kept = worth
 
 
-def _needed(body: Sequence[ir.Statement], kept: set[int]) -> dict[int, frozenset[int]]:
+def _needed(body: Sequence[ir.Statement], kept: set[int], most: int) -> dict[int, frozenset[int]]:
     """Return the conditions of each value, from the last to the first, among those ``kept``."""
     needed: dict[int, frozenset[int]] = {}
     for x in reversed(body):
@@ -70,14 +77,17 @@ def _needed(body: Sequence[ir.Statement], kept: set[int]) -> dict[int, frozenset
                 each = frozenset(kept & {x.args[0]})
             before = needed.get(value)
             together = each if before is None else before | each if before and each else ALWAYS
-            needed[value] = together if len(together) <= MOST else ALWAYS
+            needed[value] = together if len(together) <= most else ALWAYS
     return needed
 
 
-def _parts(body: Sequence[ir.Statement], needed: Mapping[int, frozenset[int]]) -> Iterator[Part]:
+def _parts(
+    body: Sequence[ir.Statement],
+    needed: Mapping[int, frozenset[int]],
+    place: Mapping[int, int],
+) -> Iterator[Part]:
     new = 1 + max(x.value for x in body if isinstance(x, (ir.Let, ir.Load)))
     loads = {x.value: x for x in body if type(x) is ir.Load}
-    place = _places(body, needed)
     groups: dict[tuple[int, frozenset[int]], list[ir.Statement]] = {}
     for x in body:
         if type(x) is ir.Let:
@@ -109,18 +119,17 @@ def _parts(body: Sequence[ir.Statement], needed: Mapping[int, frozenset[int]]) -
 def _places(body: Sequence[ir.Statement], needed: Mapping[int, frozenset[int]]) -> dict[int, int]:
     """Return by value the number of the part that computes it, after those of its operands.
 
-    Parts of one number, with other conditions each, are independent.
+    Parts of one number, with other conditions each, are independent. Raises CycleError if there is
+    no such order.
     """
-    place = {x.value: 0 for x in body if type(x) is ir.Let}
-    settled = False
-    while not settled:  # a condition may come later in the trace than what it decides on
-        settled = True
-        for x in body:
-            if type(x) is not ir.Let:
-                continue
-            own = needed.get(x.value, ALWAYS)
-            before = [k for k in (*x.args, *own) if type(k) is int and k in place]
-            least = max([place[k] + (needed.get(k, ALWAYS) != own) for k in before], default=0)
-            if least > place[x.value]:
-                place[x.value], settled = least, False
+    computed = {x.value: x.args for x in body if type(x) is ir.Let}
+    before = {
+        value: [k for k in (*args, *needed.get(value, ALWAYS)) if type(k) is int and k in computed]
+        for value, args in computed.items()
+    }
+    place: dict[int, int] = {}
+    for value in TopologicalSorter(before).static_order():
+        own = needed.get(value, ALWAYS)
+        each = [place[k] + (needed.get(k, ALWAYS) != own) for k in before[value]]
+        place[value] = max(each, default=0)
     return place
