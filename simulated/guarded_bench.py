@@ -83,14 +83,14 @@ class Loop:
             self.bus.advance(period)
         return self
 
-    def enabled(self, seconds=1.0):
+    def enabled(self, seconds=1.0, period=PERIOD):
         """Enable after a first look at the arm, and wait until the drives have let go."""
         self.arm.step(self.now, self.bus.read())
         assert self.arm.enable(self.now) == []
-        self.run(seconds)
+        self.run(seconds, period)
         for _ in range(10):  # where gravity loads the arm little, torques grow slowly
             if self.command.mode != "torque" and self.arm.fault is None:
-                self.run(0.1)
+                self.run(0.1, period)
         assert (self.arm.state, self.command.mode) == ("enabled", "torque")
         self.bus.mark()
         return self

@@ -18,7 +18,7 @@ from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from simulated.guarded_bench import MODEL, PERIOD, Loop, Q
+from simulated.guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
 
 NAMES = MODEL.joint_names
 RIG = Rig(MODEL)
@@ -159,23 +159,30 @@ def test_files_hold_the_trajectory(kind, tmp_path):
 FRICTION = np.array([3.0, 3.0, 2.0, 2.0, 1.0, 0.6, 0.5])
 DAMPING = np.array([4.0, 4.0, 2.0, 2.0, 1.0, 0.5, 0.4])
 STIFFNESS = (1200.0, 1200.0, 900.0, 900.0, 450.0, 300.0, 240.0)
+FAST = 0.001
+"""Period in s at which this stiffness is stable if the inertia of the rotors is known."""
+ROTORS = MODEL.with_armature(dict.fromkeys(NAMES, ARMATURE))
 
 
 def arm(model, q, law, log=None, **limits):
     resistance = {"friction": FRICTION, "damping": DAMPING}
-    return Loop(law, model=model, q=q, limits={"log": log} | limits, **resistance).enabled()
+    loop = Loop(law, model=model, q=q, limits={"log": log} | limits, **resistance)
+    loop = loop.enabled(period=FAST)
+    assert loop.arm.state_record.stiffness_share == 1.0, loop.events
+    return loop
 
 
 def played(loop, trajectory):
     """Return true positions (N, m) from the first point of a trajectory to rest after the last."""
     loop.arm.aim(loop.now, trajectory)
-    found = []
+    found, end = [], loop.now + trajectory.duration + 10.0
     while loop.arm.trajectory is not None:
-        loop.run(PERIOD)
+        loop.run(PERIOD, FAST)
         if loop.arm.elapsed is not None:
             found.append(loop.bus.q)
         assert loop.arm.state == "enabled", loop.events
-    return np.array([*found, loop.run(0.5).bus.q])
+        assert loop.now < end, loop.events
+    return np.array([*found, loop.run(0.5, FAST).bus.q])
 
 
 @pytest.fixture(scope="module")
@@ -189,13 +196,11 @@ def identified(tmp_path_factory):
     q = Q + swing * wave * np.array([0.3, 0.2, 0.3, 0.2, 0.3, 0.3, 0.3])
     log, path = io.StringIO(), tmp_path_factory.mktemp("identified") / "motion.csv"
     played(
-        arm(MODEL, q[0], laws.JointImpedance(STIFFNESS), log=log),
+        arm(ROTORS, q[0], laws.JointImpedance(STIFFNESS), log=log),
         Trajectory(NAMES, t, np.clip(q, MODEL.lower, MODEL.upper)),
     )
     path.write_text(log.getvalue(), encoding="utf-8")
-    made = identification.identify(MODEL, [TimeSeries.read(path)])
-    urdf = identification.identified_urdf(robot_path("arm7"), made)
-    return mbs.Model.from_urdf(urdf.decode())
+    return identification.identify(MODEL, [TimeSeries.read(path)]).model
 
 
 def guided(model, seed):
@@ -209,7 +214,7 @@ def guided(model, seed):
         e, rate = hand(t) - loop.bus.q, hand(t, 1)
         led = loop.inertias * (100.0 * e + 20.0 * (rate - loop.bus.qd))
         loop.bus.push[:] = led + FRICTION * np.tanh(rate / 0.05) + DAMPING * rate
-        loop.run(PERIOD)
+        loop.run(PERIOD, FAST)
         times.append(loop.now)
         positions.append(loop.arm.state_record.q.tolist())
     assert loop.arm.state == "enabled", loop.events
