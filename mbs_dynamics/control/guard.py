@@ -70,9 +70,9 @@ class Guard:
 
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is in the axes of
     the root, by default that of the model; ``options`` are further fields of Settings in
-    ``period/records.py``, such as those of drives;
-    ``source`` names the source of states in messages; ``used`` are laws for which the period is
-    compiled at the start. Loads are those of the model.
+    ``period/records.py``, such as those of drives; ``source`` names the source of states in
+    messages; ``used`` are laws for which the period is compiled at the start. Loads are those of
+    the model.
 
     Report states to :attr:`running` and call :meth:`advance` for each period. Results are in
     :attr:`state_record` and :attr:`verdict`. Raises UnknownJointError if a commanded or fixed joint
@@ -113,7 +113,7 @@ class Guard:
         function = Period(model, settings.algorithm, called_laws.traced_for(traced, used, model))
         self.running = RunningPeriod(model, joints, function, given, fixed)
         self._motion = Motion(model, joints, list(settings.joints))
-        """The requested law and motion, of which requests are made."""
+        """The law and the motion that the next period is asked for."""
         self._law: AnyLaw | None = None
         self._next: tuple[AnyLaw | None] | None = None
         """A law that waits until the law in force has taken over."""

@@ -245,10 +245,6 @@ class RunningPeriod:
         )
         return gravity, loads
 
-    def gravity_at(self, q: FloatArray) -> FloatArray:
-        """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
-        return self.function.gravity(q, *self.environment(self.state))
-
     def model_in_force(self, s: State) -> Model:
         """Return the model with the gravity and the loads of a state."""
         gravity, loads = self.environment(s)

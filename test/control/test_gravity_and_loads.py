@@ -57,7 +57,12 @@ def test_another_load_of_a_link_replaces_that_of_the_model_alone():
 
 
 @pytest.mark.parametrize(
-    "reads", [{}, {3: lambda arm: arm.problems(1.0)}, {3: lambda arm: arm.running.gravity_at(Q)}]
+    "reads",
+    [
+        {},
+        {3: lambda arm: arm.problems(1.0)},
+        {3: lambda arm: arm.running.model_in_force(arm.state_record)},
+    ],
 )
 def test_a_load_set_before_enabling_acts_whoever_has_read_it(reads):
     arm = GuardedArm(MODEL, laws.Gravity(), MOTORS)
